@@ -1,0 +1,23 @@
+package consumer
+
+// RetryTopic returns the name of a group's retry topic, as RocketMQ names it.
+func RetryTopic(group string) string { return "%RETRY%" + group }
+
+// DeadLetterTopic returns the name of a group's own dead-letter topic, as RocketMQ names it.
+func DeadLetterTopic(group string) string { return "%DLQ%" + group }
+
+// Properties that a broker sets on redelivered and dead messages. The names are millrace's own.
+const (
+	// PropOriginID is the id of the message's first delivery.
+	PropOriginID = "millrace.origin.id"
+	// PropOriginTopic is the topic of the message's first delivery.
+	PropOriginTopic = "millrace.origin.topic"
+	// PropOriginQueue and PropOriginOffset locate the record that was sent back or dead-lettered last.
+	PropOriginQueue  = "millrace.origin.queue"
+	PropOriginOffset = "millrace.origin.offset"
+	// PropDeadStage, PropDeadError, PropDeadStack and PropDeadDeliveries hold a dead letter's Cause.
+	PropDeadStage      = "millrace.dead.stage"
+	PropDeadError      = "millrace.dead.error"
+	PropDeadStack      = "millrace.dead.stack"
+	PropDeadDeliveries = "millrace.dead.deliveries"
+)
