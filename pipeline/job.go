@@ -3,8 +3,7 @@ package pipeline
 import "time"
 
 // Job describes a multi-stage streaming job: where its messages come from, the channels they go through, and what
-// happens to failures. It is a plain value; [Job.Validate] (or [Builder.Build]) must accept it before it is run, and
-// it must not be changed afterwards.
+// happens to failures. It is a plain value that [Compile] checks and turns into a [Plan].
 type Job struct {
 	// Name names the job in logs, actor names and reports: letters, digits, '.', '_' and '-'.
 	Name string
@@ -18,7 +17,7 @@ type Job struct {
 
 // Source is what a job consumes: topics, in the name of a consumer group.
 type Source struct {
-	// Topics are the topics to read; at least one.
+	// Topics are the topics to read: at least one, and none of them where the job's own dead letters go.
 	Topics []string
 	// Group is the consumer group whose offsets are used; empty means the job's name.
 	Group string
@@ -37,7 +36,8 @@ type Order uint8
 const (
 	// OrderNone: lanes take messages as they come.
 	OrderNone Order = iota
-	// OrderByKey: messages of one key run in the order of their queue, one at a time.
+	// OrderByKey: messages of one key run in the order of their queue, one at a time; those without a key keep the order
+	// of their queue. A stage that gives messages a new key keeps the order of the old one only.
 	OrderByKey
 	// OrderByQueue: messages of one queue run in its order, one at a time.
 	OrderByQueue
@@ -62,9 +62,11 @@ func (o Order) String() string {
 type Channel struct {
 	// Name is unique in the job: letters, digits, '.', '_' and '-'.
 	Name string
-	// Lanes is how many messages are worked on at once; 0 means 1.
+	// Lanes is how many messages are worked on at once; 0 means 1, and 4096 is the most.
 	Lanes int
-	// Order is what order the lanes keep. In an ordered channel failing messages are retried in place.
+	// Order is what order the lanes keep. In an ordered channel, and in all that it feeds, failing messages are retried
+	// in place. An ordered channel is the one that Source.To names, or is fed by a single channel that has the same order
+	// or OrderByQueue.
 	Order Order
 	// Timeout is how long a lane may work at one message (or a sink at one batch) before it is given up; 0 means 30 s.
 	Timeout time.Duration
@@ -83,7 +85,7 @@ type Channel struct {
 
 // Stage is a named Transform of a channel.
 type Stage struct {
-	// Name is unique in its channel.
+	// Name is unique in its channel: letters, digits, '.', '_' and '-'; "sink" and "gather" are taken.
 	Name string
 	// New makes the instance of one lane. It is called once for each lane at the start of the job and once more for each
 	// lane that replaces a hung one, so an instance is never used by two goroutines at once.
@@ -92,6 +94,7 @@ type Stage struct {
 
 // GatherStage is a named BatchTransform that ends a channel.
 type GatherStage struct {
+	// Name is what reports call it; unique among the channel's stages, and empty means "gather".
 	Name string
 	// New makes the instance of one lane, as [Stage].New does.
 	New func() (BatchTransform, error)

@@ -49,14 +49,16 @@ func (p RetryPolicy) Decide(delivery int, err error) Outcome {
 		return Outcome{Verdict: Retry, Delay: delay, Err: err}
 	}
 
-	return Outcome{Verdict: Retry, Delay: p.delay(delivery), Err: err}
+	delays := p.ladder()
+
+	return Outcome{Verdict: Retry, Delay: delays[min(max(delivery, 1), len(delays))-1], Err: err}
 }
 
-func (p RetryPolicy) delay(delivery int) time.Duration {
-	delays := p.Delays
-	if len(delays) == 0 {
-		delays = defaultDelays
+// ladder returns Delays or its default.
+func (p RetryPolicy) ladder() []time.Duration {
+	if len(p.Delays) == 0 {
+		return defaultDelays
 	}
 
-	return delays[min(max(delivery, 1), len(delays))-1]
+	return p.Delays
 }
