@@ -205,7 +205,7 @@ func TestWindowAgreesWithSetModel(t *testing.T) {
 	t.Parallel()
 
 	for range 20 {
-		seed := rand.Uint64() //nolint:gosec // a test's seed, printed
+		seed := rand.Uint64()
 		rnd := rand.New(rand.NewPCG(seed, 0))
 
 		program := make([]byte, 900)
