@@ -89,7 +89,6 @@ func (w *Window) Admit(r Run, bytes int64) error {
 		return fmt.Errorf("%w: %d to %d are more than %d offsets", ErrSpan, low, r.To, w.span)
 	}
 
-	w.ahead = w.ahead[passed:]
 	w.min = low
 	w.next = r.To
 	w.count += int(r.Len())
