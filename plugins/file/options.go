@@ -1,0 +1,41 @@
+package file
+
+import (
+	"encoding"
+	"fmt"
+)
+
+// Options say where and how a [Sink] writes.
+type Options struct {
+	// Path is the file; it and its folder are made when they are missing. Required. Each sink needs a file of its own.
+	Path string `option:"path,required"`
+	// Fsync says when the file is made safe against a power cut. The zero value is [FsyncBatch].
+	Fsync Fsync `option:"fsync"`
+}
+
+// Fsync says when written lines are forced to the disk.
+type Fsync uint8
+
+// The policies.
+const (
+	// FsyncBatch: before Write returns. What a job has finished survives a power cut.
+	FsyncBatch Fsync = iota
+	// FsyncNever: on Close only. What a job has finished survives its process, not a power cut.
+	FsyncNever
+)
+
+var _ encoding.TextUnmarshaler = (*Fsync)(nil)
+
+// UnmarshalText parses batch or never.
+func (f *Fsync) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "batch":
+		*f = FsyncBatch
+	case "never":
+		*f = FsyncNever
+	default:
+		return fmt.Errorf("%q is neither batch nor never", text)
+	}
+
+	return nil
+}
