@@ -1,0 +1,35 @@
+# Short words for the commands of CONTRIBUTING.md. Nothing here is needed: every target is one or two plain commands.
+
+DURATION ?= 30s
+
+.PHONY: help
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r t d; do printf '  %-8s %s\n' $$t "$$d"; done
+
+.PHONY: test
+test: ## run the tests
+	go test ./...
+
+.PHONY: race
+race: ## run the tests as CI does: race detector, random order
+	go test -race -shuffle=on ./...
+
+.PHONY: lint
+lint: ## run the pinned linter (the first time it is built, which takes a minute or two)
+	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+.PHONY: fuzz
+fuzz: ## fuzz every target, each for DURATION (30s)
+	.ci/fuzz $(DURATION)
+
+.PHONY: bench
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: demo
+demo: ## run the main job on a real feed
+	go run ./cmd/demo
+
+.PHONY: ci
+ci: ## run all that CI runs
+	.ci/run

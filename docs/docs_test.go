@@ -1,0 +1,198 @@
+// Package docs_test checks what no compiler and no linter reads: the files of the repository as a reader finds them.
+package docs_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = ".."
+
+// A link in running text, a heading, and a Go file named with its folder.
+var (
+	linkPattern    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headingPattern = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	goFilePattern  = regexp.MustCompile("`([\\w.-]+(?:/[\\w.-]+)+\\.go)`")
+	fencePattern   = regexp.MustCompile("(?s)```.*?```")
+	inlinePattern  = regexp.MustCompile("`[^`\n]*`")
+	notSlugPattern = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+)
+
+func TestNoFileNamesTheMachineThatItWasWrittenOn(t *testing.T) {
+	t.Parallel()
+
+	// Put together here, so that this file does not find itself.
+	forbidden := [][]byte{[]byte("/" + "work/"), []byte("/" + "root/"), []byte("/tmp/" + "bash_jobs")}
+
+	eachFile(t, "", func(path string, content []byte) {
+		for n, line := range bytes.Split(content, []byte("\n")) {
+			for _, f := range forbidden {
+				if bytes.Contains(line, f) {
+					t.Errorf("%s:%d: has the machine path %q", path, n+1, f)
+				}
+			}
+		}
+	})
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+
+	documented := map[string]bool{}
+
+	eachFile(t, ".go", func(path string, content []byte) {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+			return
+		}
+
+		file, err := parser.ParseFile(token.NewFileSet(), path, content, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+
+			return
+		}
+
+		documented[filepath.Dir(path)] = documented[filepath.Dir(path)] || saysWhatItIs(file)
+	})
+
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("%s: no file has a comment that begins with \"Package NAME\" (for a command: \"Command NAME\")", dir)
+		}
+	}
+}
+
+func saysWhatItIs(file *ast.File) bool {
+	start := "Package " + file.Name.Name + " "
+	if file.Name.Name == "main" {
+		start = "Command "
+	}
+
+	return strings.HasPrefix(file.Doc.Text(), start)
+}
+
+func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+
+	eachFile(t, ".md", func(path string, content []byte) {
+		text := inlinePattern.ReplaceAll(fencePattern.ReplaceAll(content, nil), []byte("code"))
+
+		for _, match := range linkPattern.FindAllSubmatch(text, -1) {
+			link := string(match[1])
+			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+				continue
+			}
+
+			file, anchor, _ := strings.Cut(link, "#")
+
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+
+			checkLink(t, path, link, target, anchor)
+		}
+	})
+}
+
+func checkLink(t *testing.T, path, link, target, anchor string) {
+	t.Helper()
+
+	if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+		t.Errorf("%s: the link %q leads nowhere", path, link)
+
+		return
+	}
+
+	if anchor == "" {
+		return
+	}
+
+	content, err := os.ReadFile(filepath.Join(root, target))
+	if err != nil {
+		t.Errorf("%s: the link %q has an anchor but its target is no file: %v", path, link, err)
+
+		return
+	}
+
+	for _, heading := range headingPattern.FindAllSubmatch(fencePattern.ReplaceAll(content, nil), -1) {
+		if slug(string(heading[1])) == anchor {
+			return
+		}
+	}
+
+	t.Errorf("%s: the link %q names a heading that %s does not have", path, link, target)
+}
+
+// slug returns the anchor that Markdown readers make of a heading.
+func slug(heading string) string {
+	return strings.ReplaceAll(notSlugPattern.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
+}
+
+func TestEveryGoFileNamedInADocumentExists(t *testing.T) {
+	t.Parallel()
+
+	eachFile(t, ".md", func(path string, content []byte) {
+		for _, match := range goFilePattern.FindAllSubmatch(content, -1) {
+			if _, err := os.Stat(filepath.Join(root, string(match[1]))); err != nil {
+				t.Errorf("%s: names %s, which does not exist", path, match[1])
+			}
+		}
+	})
+}
+
+// eachFile calls check with every text file below the root whose name ends in suffix. It fails the test when there is
+// none, so that a wrong root or a moved folder never looks like a pass.
+func eachFile(t *testing.T, suffix string, check func(path string, content []byte)) {
+	t.Helper()
+
+	files := 0
+
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+
+		if entry.IsDir() {
+			switch entry.Name() {
+			case ".git", ".cache", "bin", "out":
+				return filepath.SkipDir
+			}
+
+			return nil
+		}
+
+		if !entry.Type().IsRegular() || !strings.HasSuffix(path, suffix) {
+			return nil
+		}
+
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+
+		// A file with a zero byte is not for reading.
+		if bytes.IndexByte(content, 0) < 0 {
+			files++
+
+			check(strings.TrimPrefix(path, root+"/"), content)
+		}
+
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if files == 0 {
+		t.Fatalf("no file ends in %q below %s", suffix, root)
+	}
+}
