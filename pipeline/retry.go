@@ -46,7 +46,7 @@ func (p RetryPolicy) Decide(delivery int, err error) Outcome {
 	}
 
 	if delay, ok := RetryDelay(err); ok {
-		return Outcome{Verdict: Retry, Delay: delay, Err: err}
+		return Outcome{Verdict: Retry, Delay: max(delay, 0), Err: err}
 	}
 
 	delays := p.ladder()

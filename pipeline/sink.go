@@ -43,8 +43,13 @@ type BatchError struct {
 
 var _ error = (*BatchError)(nil)
 
-// Fail records that the message at index i failed with err; it makes the map when there is none.
+// Fail records that the message at index i failed with err; it makes the map when there is none. A nil err is no
+// failure and records nothing, so the result of a call can be passed as it is.
 func (e *BatchError) Fail(i int, err error) {
+	if err == nil {
+		return
+	}
+
 	if e.Failed == nil {
 		e.Failed = make(map[int]error)
 	}
@@ -67,7 +72,7 @@ func (e *BatchError) Error() string {
 
 	var b strings.Builder
 
-	fmt.Fprintf(&b, "pipeline: %d messages of the batch failed", len(e.Failed))
+	fmt.Fprintf(&b, "pipeline: %d of the batch failed", len(e.Failed))
 
 	for n, i := range slices.Sorted(maps.Keys(e.Failed)) {
 		if n == shown {

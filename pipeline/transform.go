@@ -13,9 +13,10 @@ type Emit func(m *Message) error
 //
 // Transform is called by one goroutine at a time; each lane has an instance of its own (see [Stage]). To emit nothing and
 // return nil filters the message, which finishes it. A returned error fails the source message: it is delivered again
-// later, up to the job's limit, unless the error is marked by [RetryAfter] or [Reject]. A transform that returns an error
-// must leave m as it was given, since a retry in place calls it again with the same m. The context ends when the message
-// is past its deadline or the lane stops; a transform that blocks must heed it. A panic is a failure of that message only.
+// later, up to the job's limit, unless the error is marked by [RetryAfter] or [Reject]. A transform that fails by itself,
+// not by an error of emit, must leave m as it was given, since a retry in place calls it again with the same m. The
+// context ends when the message is past its deadline or the lane stops; a transform that blocks must heed it. A panic is
+// a failure of that message only.
 type Transform interface {
 	Transform(ctx context.Context, m *Message, emit Emit) error
 }
