@@ -1,0 +1,285 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"go.uber.org/zap"
+)
+
+// store is the Pebble database of a broker with one writer at a time. Who writes holds the turn only until his batch is
+// in the log and visible; he waits for the disk after giving it back, so writers that come together share one fsync.
+type store struct {
+	db    *pebble.DB
+	guard *guard
+	sync  bool
+	// turn holds the right to write: a Go channel and not a mutex, so that waiting for it ends with a context.
+	turn chan *encoder
+}
+
+// openStore opens or makes the database.
+func openStore(g *guard, dir *directory, sync bool, log *zap.Logger) (*store, error) {
+	db, err := pebble.Open(g.PathJoin(dir.path, dirPebble), &pebble.Options{
+		FS:                          g,
+		ErrorIfNotExists:            !dir.fresh,
+		FormatMajorVersion:          pebble.FormatNewest,
+		Logger:                      pebbleLog{log: log.Sugar(), guard: g},
+		EventListener:               &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) { logDamage(log, i) }},
+		CacheSize:                   32 << 20,
+		MemTableSize:                32 << 20,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       32,
+	})
+	if err == nil {
+		err = g.failure()
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+
+	switch {
+	case err == nil:
+		s := &store{db: db, guard: g, sync: sync, turn: make(chan *encoder, 1)}
+		s.turn <- newEncoder()
+
+		return s, nil
+	case pebble.IsCorruptionError(err), errors.Is(err, pebble.ErrDBDoesNotExist):
+		return nil, fmt.Errorf("%w: %s: %w; bring back a copy of the directory", ErrDamaged, dir.path, err)
+	default:
+		return nil, fmt.Errorf("embedded: opening %s: %w", dir.path, err)
+	}
+}
+
+func logDamage(log *zap.Logger, i pebble.DataCorruptionInfo) {
+	log.Error("embedded: a file of the store is damaged", zap.String("path", i.Path), zap.Error(i.Details))
+}
+
+// close writes everything out of the log into tables, where every block has a checksum, and closes the database.
+func (s *store) close() error {
+	var err error
+	if s.guard.failure() == nil {
+		err = s.db.Flush()
+	}
+
+	err = errors.Join(err, s.db.Close(), s.guard.failure())
+	if err != nil {
+		return fmt.Errorf("embedded: closing %s: %w", s.guard.dir, err)
+	}
+
+	return nil
+}
+
+// get copies the value of a key to a decoder's reading function; it reports whether there is one.
+func (s *store) get(key []byte, read func(value []byte) error) (bool, error) {
+	value, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, err
+	}
+
+	return true, errors.Join(read(value), closer.Close())
+}
+
+// scan calls see for each pair with from <= key < to, until it says false or fails.
+func (s *store) scan(from, to []byte, see func(key, value []byte) (bool, error)) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+
+	more := true
+	for ok := it.First(); ok && more && err == nil; ok = it.Next() {
+		var value []byte
+		if value, err = it.ValueAndErr(); err == nil {
+			more, err = see(it.Key(), value)
+		}
+	}
+
+	return errors.Join(err, it.Close())
+}
+
+// scanKind is scan over all keys of a kind; it names what could not be read.
+func (s *store) scanKind(kind byte, what string, see func(key, value []byte) error) error {
+	err := s.scan([]byte{kind}, kindEnd(kind), func(key, value []byte) (bool, error) { return true, see(key, value) })
+	if err != nil {
+		return fmt.Errorf("%w: %s: reading %s: %w; bring back a copy of the directory", ErrDamaged, s.guard.dir, what, err)
+	}
+
+	return nil
+}
+
+// tx is one atomic write. It is made by store.begin, filled by its owner, and ended by apply or abort.
+type tx struct {
+	store *store
+	enc   *encoder
+	batch *pebble.Batch
+	// touched are the queues that it appends to, with the state that they will have.
+	touched []touched
+}
+
+type touched struct {
+	queue *queue
+	state queueState
+}
+
+// begin waits for the turn to write.
+func (s *store) begin(ctx context.Context) (*tx, error) {
+	select {
+	case enc := <-s.turn:
+		if err := s.guard.failure(); err != nil {
+			s.turn <- enc
+
+			return nil, err
+		}
+
+		return &tx{store: s, enc: enc, batch: s.db.NewBatch()}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// abort gives the turn back and forgets the write. After apply it does nothing.
+func (t *tx) abort() {
+	if t.enc == nil {
+		return
+	}
+
+	t.store.turn <- t.enc
+	t.enc = nil
+
+	_ = t.batch.Close() // nothing of it was written
+}
+
+// apply puts the write into the log, makes it visible, and gives the turn back. It is not durable before wait, which must
+// follow.
+func (t *tx) apply() error {
+	defer t.abort()
+
+	for _, to := range t.touched {
+		key := to.queue.id.stateKey()
+		if err := t.set(key, func(e *encoder) ([]byte, error) { return e.queueState(key, to.state) }); err != nil {
+			return err
+		}
+	}
+
+	var err error
+	if t.store.sync {
+		err = t.store.db.ApplyNoSyncWait(t.batch, pebble.Sync)
+	} else {
+		err = t.store.db.Apply(t.batch, pebble.NoSync)
+	}
+
+	if err != nil {
+		return fmt.Errorf("embedded: writing: %w", err)
+	}
+
+	for _, to := range t.touched {
+		to.queue.next = to.state
+	}
+
+	t.store.turn <- t.enc
+	t.enc = nil
+
+	return nil
+}
+
+// wait returns when the applied write is durable, and shows readers what it appended.
+func (t *tx) wait() error {
+	var err error
+	if t.store.sync {
+		err = t.batch.SyncWait()
+	}
+
+	if err = errors.Join(err, t.batch.Close(), t.store.guard.failure()); err != nil {
+		return fmt.Errorf("embedded: writing: %w", err)
+	}
+
+	for _, to := range t.touched {
+		to.queue.show(to.state)
+	}
+
+	return nil
+}
+
+// commit is apply and wait.
+func (t *tx) commit() error {
+	if err := t.apply(); err != nil {
+		return err
+	}
+
+	return t.wait()
+}
+
+// append adds a record to a queue and returns its offset.
+func (t *tx) append(q *queue, r *record, now int64) error {
+	to := t.touch(q)
+	to.state.stored = max(to.state.stored, now)
+	r.stored, r.pos = to.state.stored, to.state.endPos
+
+	var key [recordKeyLen]byte
+
+	size, err := t.enc.putRecord(t.batch, q.id.recordKey(key[:0], to.state.end), r)
+	to.state.end++
+	to.state.endPos += int64(size)
+
+	return err
+}
+
+// appendRaw adds a value that is no record to a queue, where reading it is an error.
+func (t *tx) appendRaw(q *queue, value []byte) error {
+	to := t.touch(q)
+	key := q.id.recordKey(nil, to.state.end)
+	to.state.end++
+	to.state.endPos += int64(len(value))
+
+	return t.batch.Set(key, value, nil)
+}
+
+// touch returns the state that a queue will have; the pointer is good until the next touch.
+func (t *tx) touch(q *queue) *touched {
+	for i := range t.touched {
+		if t.touched[i].queue == q {
+			return &t.touched[i]
+		}
+	}
+
+	t.touched = append(t.touched, touched{queue: q, state: q.next})
+
+	return &t.touched[len(t.touched)-1]
+}
+
+// set adds a value to the write.
+func (t *tx) set(key []byte, encode func(*encoder) ([]byte, error)) error {
+	value, err := encode(t.enc)
+	if err != nil {
+		return err
+	}
+
+	return t.batch.Set(key, value, nil)
+}
+
+// pebbleLog hands Pebble's words to the log. What Pebble would end the process for ends the broker.
+type pebbleLog struct {
+	log   *zap.SugaredLogger
+	guard *guard
+}
+
+var _ pebble.Logger = pebbleLog{}
+
+// Infof logs at the level debug: Pebble reports every flush.
+func (l pebbleLog) Infof(format string, args ...any) { l.log.Debugf(format, args...) }
+
+// Errorf logs at the level error.
+func (l pebbleLog) Errorf(format string, args ...any) { l.log.Errorf(format, args...) }
+
+// Fatalf stops the broker.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	l.guard.fail("pebble", fmt.Errorf(format, args...))
+	l.log.Errorf(format, args...)
+}
