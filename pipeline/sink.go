@@ -11,9 +11,10 @@ import (
 // Sink is the end of a channel: it stores messages or hands them to another system.
 //
 // Write returns nil only when every message of the batch is durable by the sink's own standard. To fail some of them it
-// returns a [*BatchError]; any other error fails them all. The batch and its messages must not be kept after Write has
-// returned. One Sink serves all lanes of its channel: Write must be safe for concurrent use. The context ends at the
-// deadline of the batch or when the lane stops.
+// returns a [*BatchError]; any other error fails them all. The batch and its messages, their bodies too, must not be
+// changed, nor kept after Write has returned. One Sink serves all lanes of its channel: Write must be safe for concurrent
+// use. The context ends at the deadline of the batch or when the lane stops; a Write that fails for it returns an error
+// that wraps the context's and is not marked by [Reject].
 type Sink interface {
 	Write(ctx context.Context, batch []*Message) error
 }
