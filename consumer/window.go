@@ -159,7 +159,8 @@ func (w *Window) Checkpoint() Checkpoint {
 	at, left := w.min, w.count
 
 	for left > 0 {
-		end := w.find(at, ^uint64(0))
+		// No run of offsets in flight is longer than what is left; without that bound a full ring would be read round its end.
+		end := min(w.find(at, ^uint64(0)), at+pipeline.Offset(left))
 		left -= int(end - at)
 		at = w.next
 
