@@ -1,0 +1,242 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/millrace/millrace/consumer"
+)
+
+// commitTimeout bounds one call of the broker. A guess: long enough for a broker that is busy, short enough to be tried
+// again while a queue is closing.
+const commitTimeout = 10 * time.Second
+
+// touch notes that a queue's checkpoint has changed and sees to it that it is committed in time.
+func (t *tracker) touch(q *tracked) {
+	q.dirty = true
+
+	if t.committing {
+		return
+	}
+
+	t.committing = true
+
+	if t.commitTimer == nil {
+		t.commitTimer = t.sendAfter(t.opts.CommitEvery, commitTick{})
+	} else {
+		t.commitTimer.Reset(t.opts.CommitEvery)
+	}
+}
+
+// commitAll begins a commit for every queue whose checkpoint has changed.
+func (t *tracker) commitAll() {
+	for _, q := range t.queues {
+		if q.dirty && !q.busy && q.closing == nil {
+			t.commit(q)
+		}
+	}
+}
+
+// commit stores the checkpoint of a queue; the result comes back as a message. Nothing is sent when the broker has it.
+func (t *tracker) commit(q *tracked) {
+	cp := q.window.Checkpoint()
+	q.dirty = false
+
+	if q.stored && cp.Next == q.committed.Next && slices.Equal(cp.Done, q.committed.Done) {
+		return
+	}
+
+	q.busy = true
+	ctx, member, lease, self, root := t.ctx, t.member, q.slot.lease, t.self, t.root
+
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+		defer cancel()
+
+		root.Send(self, &commitResult{q: q, cp: cp, err: member.Commit(ctx, lease, cp)})
+	}()
+}
+
+func (t *tracker) committed(m *commitResult) {
+	q := m.q
+	q.busy, q.commitErr = false, m.err
+
+	switch {
+	case m.err == nil:
+		q.committed, q.stored = m.cp, true
+		t.counts.Commits++
+		t.publish(&Committed{
+			In: t.in(), Queue: q.slot.lease.Queue, Epoch: q.slot.lease.Epoch, Next: m.cp.Next, Above: doneLen(m.cp),
+		})
+	case errors.Is(m.err, consumer.ErrNotOwner):
+		t.lose(q)
+	default:
+		t.counts.CommitsFailed++
+		t.log.Warn("a commit failed; it is tried again", t.queueField(q.slot), zap.Error(m.err))
+		t.publish(&CommitFailed{In: t.in(), Queue: q.slot.lease.Queue, Err: m.err})
+
+		if q.dirty = true; q.closing == nil {
+			t.touch(q)
+		}
+	}
+
+	t.closeIfIdle(q)
+}
+
+// lose notes that a queue belongs to someone else. What still runs for it is dropped when it ends.
+func (t *tracker) lose(q *tracked) {
+	if q.slot.is(slotGone) {
+		return
+	}
+
+	t.log.Warn("lost a queue", t.queueField(q.slot))
+
+	if q.closing == nil {
+		q.closing = &closing{by: t.clock.now()}
+	}
+
+	t.root.Send(t.engine, &slotLost{slot: q.slot})
+	t.finishClosing(q, consumer.ErrNotOwner)
+}
+
+// closing is the end of a queue's ownership.
+type closing struct {
+	// by is when waiting for running work ends, by the clock.
+	by int64
+	// timer rings at by, and at the end of a pause after a refused last commit.
+	timer *time.Timer
+	// final: the last commit has been begun; tries is how often; pausing: it is to be tried again when the timer rings.
+	final, pausing bool
+	tries          int
+}
+
+const (
+	// finalTries is how often the last commit of a queue is tried at least; it is also tried until the budget is spent. Then
+	// the queue is given up without it, which costs repeats but loses nothing.
+	finalTries = 3
+	finalPause = 500 * time.Millisecond
+)
+
+// close begins the end of some queues.
+func (t *tracker) close(m *closeSlots) {
+	gone := func(e *entry) bool { return !e.t.slot().is(slotOwned) }
+
+	for _, s := range m.slots {
+		if s.is(slotGone) {
+			continue
+		}
+
+		q := s.tracked
+		if q.closing != nil {
+			q.closing.by = min(q.closing.by, m.by)
+			q.closing.timer.Reset(time.Duration(max(m.by-t.clock.now(), 0)))
+
+			continue
+		}
+
+		s.become(slotClosing)
+		q.closing = &closing{by: m.by}
+		q.closing.timer = t.sendAfter(time.Duration(max(m.by-t.clock.now(), 0)), &closeDue{q: q})
+		t.flush(1)
+	}
+
+	if !m.drain {
+		// What has not been begun is left to the next owner.
+		waiting := newReport()
+
+		for _, in := range t.channels[t.plan.Entry].inboxes {
+			for _, e := range in.remove(gone) {
+				if e.stage == 0 && e.tries == 0 {
+					waiting.giveUp(e.t)
+				} else {
+					t.spread.deliver(t.channels[t.plan.Entry], []entry{e})
+				}
+			}
+		}
+
+		t.apply(waiting)
+		waiting.release()
+	}
+
+	for _, w := range t.lanes {
+		t.root.Send(w.lane.pid, &flush{by: m.by})
+	}
+
+	for _, s := range m.slots {
+		t.closeIfIdle(s.tracked)
+	}
+}
+
+// flush makes the lanes hand on half-full batches while a queue is closing.
+func (t *tracker) flush(n int32) {
+	for _, c := range t.channels {
+		c.flushing.Add(n)
+	}
+}
+
+// closeIfIdle goes on with the end of a queue when nothing of it runs any more.
+func (t *tracker) closeIfIdle(q *tracked) {
+	c := q.closing
+	if c == nil || q.slot.is(slotGone) || q.busy || c.pausing {
+		return
+	}
+
+	now := t.clock.now()
+	running, _ := q.window.InFlight()
+
+	switch {
+	case running > q.unfinished && now < c.by:
+		return
+	case c.final && !q.dirty:
+		t.finishClosing(q, nil)
+	case q.commitErr != nil && c.tries >= finalTries && now >= c.by:
+		t.finishClosing(q, q.commitErr)
+	case q.commitErr != nil && c.tries > 0:
+		q.commitErr, c.pausing = nil, true
+		c.timer.Reset(finalPause)
+	default:
+		c.final = true
+		c.tries++
+
+		if t.commit(q); !q.busy {
+			t.finishClosing(q, nil)
+		}
+	}
+}
+
+// closeOverdue is called when a closing queue's timer rings.
+func (t *tracker) closeOverdue(q *tracked) {
+	if q.closing != nil {
+		q.closing.pausing = false
+		t.closeIfIdle(q)
+	}
+}
+
+// finishClosing forgets a queue and tells the engine.
+func (t *tracker) finishClosing(q *tracked, err error) {
+	if q.closing.timer != nil {
+		q.closing.timer.Stop()
+		t.flush(-1)
+	}
+
+	left, count := t.unfinished(q)
+	q.slot.become(slotGone)
+	t.returns.forget(q)
+	t.queues = slices.DeleteFunc(t.queues, func(other *tracked) bool { return other == q })
+	t.root.Send(t.engine, &slotClosed{
+		slot: q.slot, committed: q.committed, err: err, left: left, leftCount: count,
+	})
+}
+
+func doneLen(c consumer.Checkpoint) int64 {
+	var n int64
+	for _, r := range c.Done {
+		n += r.Len()
+	}
+
+	return n
+}

@@ -1,0 +1,474 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// engine is the top actor of one job. It opens sinks and lanes, joins the group, follows the assignment, and ends it all
+// in the order of the data. It never blocks: whatever may take time runs on a goroutine that sends its result back.
+type engine struct {
+	*job
+	self  *actor.PID
+	state engineState
+	lanes map[*lane]*laneRef
+	// old are lanes that were fenced or replaced.
+	old    map[*lane]*actor.PID
+	queues map[pipeline.Queue]*owned
+	// wanted are the leases of the present assignment.
+	wanted map[pipeline.Queue]consumer.Lease
+	// seen is the commit watermark that this job has committed or begun at, by queue, to notice a broker that goes backward.
+	seen map[pipeline.Queue]pipeline.Offset
+	// spawned numbers the pull-queue actors, since a name is free only when its old owner is wholly gone.
+	spawned int
+	// opened are the sinks that have been opened.
+	opened   []pipeline.Sink
+	drainers []*actor.PID
+	began    int64
+	by       int64
+	timer    *time.Timer
+	report   Report
+	onStop   func(*Report)
+}
+
+type engineState uint8
+
+const (
+	engineStarting engineState = iota
+	engineRunning
+	// engineDraining: the queues are closing.
+	engineDraining
+	// engineStopping: the lanes are closing.
+	engineStopping
+	// engineLeaving: sinks are closed and the group is left.
+	engineLeaving
+	engineStopped
+)
+
+// laneRef is the engine's knowledge of a lane.
+type laneRef struct {
+	pid   *actor.PID
+	ready bool
+}
+
+// laneGrace is how long a stopping job waits for cancelled calls to return. A guess.
+const (
+	laneGrace    = 2 * time.Second
+	leaveTimeout = 10 * time.Second
+)
+
+// The engine's messages from its goroutines and actors.
+type (
+	joined struct {
+		internal
+
+		member consumer.Member
+		opened []pipeline.Sink
+		err    error
+	}
+	assigned struct {
+		internal
+		a consumer.Assignment
+	}
+	left struct {
+		internal
+		err error
+	}
+	giveUp struct {
+		internal
+		err error
+	}
+	// graceOver says that the lanes have had their time.
+	graceOver struct{ internal }
+	slotLost  struct {
+		internal
+		slot *slot
+	}
+)
+
+// Receive is the engine's behaviour.
+func (e *engine) Receive(c actor.Context) {
+	defer e.contain("the engine")
+
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		e.start(c)
+	case *joined:
+		e.joined(c, m)
+	case *laneReady, *laneFailed, *laneClosed, *laneHung, *graceOver:
+		e.onLane(c, m)
+	case *assigned:
+		e.assigned(m.a)
+	case *found, *pullsStopped, *slotClosed, *slotLost, *sought, *findAgain:
+		e.onQueue(c, m)
+	case *GetSnapshot:
+		e.snapshot(c)
+	case *Pause:
+		e.pause(c, m.Queue, true, m.Why)
+	case *Resume:
+		e.pause(c, m.Queue, false, "")
+	case *Seek:
+		e.seek(c, m)
+	case *Drain:
+		e.drain(c.Sender(), m.Budget, nil)
+	case *giveUp:
+		e.drain(nil, e.opts.RevokeBudget, m.err)
+	case *left:
+		e.finish(c, m.err)
+	case *actor.Stopping:
+		e.abort()
+	}
+}
+
+// start opens the sinks and joins the group.
+func (e *engine) start(c actor.Context) {
+	e.self, e.engine = c.Self(), c.Self()
+	e.system = c.ActorSystem()
+	e.root = e.system.Root
+
+	go func() {
+		m := &joined{}
+		m.opened, m.err = openSinks(e.ctx, e.plan)
+
+		if m.err == nil {
+			m.member, m.err = e.broker.Join(e.ctx, consumer.Subscription{
+				Group: e.plan.Job.Source.Group, Topics: e.plan.Job.Source.Topics, Broadcast: e.plan.Job.Source.Broadcast,
+				Instance: e.opts.Instance,
+			})
+		}
+
+		e.root.Send(e.self, m)
+	}()
+}
+
+func openSinks(ctx context.Context, plan *pipeline.Plan) ([]pipeline.Sink, error) {
+	var opened []pipeline.Sink
+
+	for i := range plan.Job.Channels {
+		c := &plan.Job.Channels[i]
+		if c.Sink == nil {
+			continue
+		}
+
+		err := pipeline.Guard(c.Name, "sink", func() error {
+			if o, ok := c.Sink.(pipeline.Opener); ok {
+				return o.Open(ctx)
+			}
+
+			return nil
+		})
+		if err != nil {
+			return opened, fmt.Errorf("actors: open: %w", pipeline.AsStageError(c.Name, "sink", err))
+		}
+
+		opened = append(opened, c.Sink)
+	}
+
+	return opened, nil
+}
+
+// joined spawns the tracker and the lanes.
+func (e *engine) joined(c actor.Context, m *joined) {
+	e.opened, e.member = m.opened, m.member
+
+	if m.err != nil {
+		e.drain(nil, 0, m.err)
+
+		return
+	}
+
+	if e.state != engineStarting {
+		e.leave()
+
+		return
+	}
+
+	tracker, err := c.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &tracker{job: e.job} }), "tracker")
+	if err != nil {
+		e.drain(nil, 0, err)
+
+		return
+	}
+
+	e.tracker = tracker
+	e.wire()
+
+	for _, ch := range e.channels {
+		for num := range ch.spec.Lanes {
+			e.spawnLane(c, newLane(e.lanesCtx, ch, num), "")
+		}
+	}
+}
+
+// spawnLane spawns a lane beside the engine; see lane.
+func (e *engine) spawnLane(c actor.Context, l *lane, suffix string) {
+	props := actor.PropsFromProducer(func() actor.Actor { return l })
+
+	pid, err := e.root.SpawnNamed(props, c.Self().Id+"/channel/"+l.name()+suffix)
+	if err != nil {
+		e.drain(nil, 0, fmt.Errorf("actors: spawn a lane: %w", err))
+
+		return
+	}
+
+	e.lanes[l] = &laneRef{pid: pid}
+}
+
+// onLane keeps the books of the lanes.
+func (e *engine) onLane(c actor.Context, message any) {
+	switch m := message.(type) {
+	case *laneReady:
+		e.laneReady(m.lane)
+	case *laneFailed:
+		e.drain(nil, e.opts.RevokeBudget, fmt.Errorf("actors: open: %w", m.err))
+	case *laneHung:
+		e.old[m.old] = e.lanes[m.old].pid
+		delete(e.lanes, m.old)
+		e.spawned++
+		e.root.Stop(e.old[m.old])
+
+		if e.state < engineStopping {
+			e.spawnLane(c, m.fresh, fmt.Sprintf("~%d", e.spawned))
+		}
+	case *laneClosed:
+		e.laneClosed(m)
+	case *graceOver:
+		if e.state == engineStopping {
+			e.leave()
+		}
+	}
+}
+
+func (e *engine) laneReady(l *lane) {
+	e.lanes[l].ready = true
+	e.root.Send(e.tracker, &laneReplaced{lane: l})
+	e.root.Send(l.pid, wake{})
+
+	if e.state == engineDraining {
+		e.root.Send(l.pid, &flush{by: e.by})
+	}
+
+	if e.state != engineStarting {
+		return
+	}
+
+	for _, ref := range e.lanes {
+		if !ref.ready {
+			return
+		}
+	}
+
+	e.state = engineRunning
+	e.publish(&JobStarted{In: e.in()})
+
+	go e.follow()
+}
+
+func (e *engine) laneClosed(m *laneClosed) {
+	if m.err != nil {
+		e.log.Warn("closing a lane failed", zap.String("lane", m.lane.name()), zap.Error(m.err))
+	}
+
+	if e.old[m.lane] != nil {
+		delete(e.old, m.lane)
+		hung := int(e.hung.Add(-1))
+		e.publish(&LaneReturned{In: e.in(), Channel: m.lane.ch.spec.Name, Lane: m.lane.num, Hung: hung})
+
+		return
+	}
+
+	delete(e.lanes, m.lane)
+
+	if e.state == engineStopping && len(e.lanes) == 0 {
+		e.leave()
+	}
+}
+
+// follow waits for assignments and hands them to the engine. It ends with the job.
+func (e *engine) follow() {
+	var known uint64
+
+	for tries := 0; ; {
+		a, err := e.member.Assigned(e.ctx, known)
+
+		switch {
+		case e.ctx.Err() != nil, errors.Is(err, consumer.ErrLeft):
+			return
+		case err == nil:
+			known, tries = a.Generation, 0
+			e.root.Send(e.self, &assigned{a: a})
+
+			continue
+		}
+
+		tries++
+		pause := backoff(e.opts.PullBackoff, maxPullBackoff, tries)
+		e.log.Warn("asking for the assignment failed; the present one is kept", zap.Duration("again", pause), zap.Error(err))
+
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// drain begins the end of the job: sources first. Later calls can only shorten it.
+func (e *engine) drain(who *actor.PID, budget time.Duration, err error) {
+	if who != nil {
+		e.drainers = append(e.drainers, who)
+	}
+
+	if e.report.Err == nil {
+		e.report.Err = err
+	}
+
+	if budget == 0 && err == nil {
+		budget = e.opts.DrainBudget
+	}
+
+	by := e.clock.now() + int64(max(budget, 0))
+
+	switch {
+	case e.state < engineDraining:
+		e.began, e.by = e.clock.now(), by
+		joining := e.state == engineStarting && e.member == nil && err == nil
+		e.state = engineDraining
+
+		if !joining {
+			e.closeQueues()
+		}
+	case e.state == engineDraining && by < e.by:
+		e.by = by
+		e.closeQueues()
+	}
+}
+
+// stopLanes gives up what still runs and closes the lanes.
+func (e *engine) stopLanes() {
+	e.state = engineStopping
+	e.cancelLanes(errStopping)
+
+	for _, ref := range e.lanes {
+		e.root.Stop(ref.pid)
+	}
+
+	if len(e.lanes) == 0 {
+		e.leave()
+
+		return
+	}
+
+	e.timer = time.AfterFunc(laneGrace, func() { e.root.Send(e.self, &graceOver{}) })
+}
+
+// leave closes the sinks and leaves the group.
+func (e *engine) leave() {
+	e.state = engineLeaving
+
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+
+	go func() {
+		ctx, cancel := context.WithTimeout(e.ctx, leaveTimeout)
+		defer cancel()
+
+		err := closeSinks(e.opened)
+
+		if e.member != nil {
+			if leave := e.member.Leave(ctx); leave != nil {
+				err = errors.Join(err, fmt.Errorf("actors: leave the group: %w", leave))
+			}
+		}
+
+		e.root.Send(e.self, &left{err: err})
+	}()
+}
+
+func closeSinks(sinks []pipeline.Sink) error {
+	var errs []error
+
+	for _, s := range sinks {
+		if c, ok := s.(io.Closer); ok {
+			errs = append(errs, pipeline.Guard("sink", "close", c.Close))
+		}
+	}
+
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("actors: close: %w", err)
+	}
+
+	return nil
+}
+
+// finish reports and stops.
+func (e *engine) finish(c actor.Context, err error) {
+	e.state = engineStopped
+	e.report.Took = time.Duration(e.clock.now() - e.began)
+	e.report.Err = errors.Join(e.report.Err, err)
+	e.report.Clean = e.report.Err == nil && e.report.UnfinishedCount == 0
+	e.cancel(errStopping)
+
+	report := e.report
+	for _, who := range e.drainers {
+		e.root.Send(who, &report)
+	}
+
+	e.publish(&JobStopped{In: e.in(), Report: &report})
+
+	if e.onStop != nil {
+		e.onStop(&report)
+	}
+
+	c.Stop(c.Self())
+}
+
+// abort is what an engine does that is stopped from outside without a drain: everything in flight is left unfinished.
+func (e *engine) abort() {
+	if e.state == engineStopped {
+		return
+	}
+
+	e.state = engineStopped
+	member, sinks := e.member, e.opened
+	e.cancelLanes(errStopping)
+
+	for _, ref := range e.lanes {
+		e.root.Stop(ref.pid)
+	}
+
+	report := e.report
+	report.Err = errors.Join(report.Err, errAborted)
+
+	go func() {
+		err := closeSinks(sinks)
+
+		if member != nil {
+			ctx, cancel := context.WithTimeout(e.ctx, leaveTimeout)
+			defer cancel()
+
+			err = errors.Join(err, member.Leave(ctx))
+		}
+
+		e.cancel(errStopping)
+
+		report.Err = errors.Join(report.Err, err)
+		e.publish(&JobStopped{In: e.in(), Report: &report})
+
+		if e.onStop != nil {
+			e.onStop(&report)
+		}
+	}()
+}
+
+var errAborted = errors.New("actors: the engine was stopped without a drain")

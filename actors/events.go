@@ -1,0 +1,156 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// Event is what a job publishes on its actor system's EventStream. Every event is a pointer to one of the structs of this
+// file. Subscribers run on the goroutine of the actor that publishes: they must return at once and must not panic.
+type Event interface {
+	// JobName returns the name of the job that published the event.
+	JobName() string
+}
+
+// In is the part that all events share.
+type In struct {
+	// Job is the job's name.
+	Job string
+}
+
+// JobName returns Job.
+func (i In) JobName() string { return i.Job }
+
+// JobStarted: all lanes are open and the job has joined its group.
+type JobStarted struct{ In }
+
+// JobStopped: the job has ended; nothing more will be published by it.
+type JobStopped struct {
+	In
+	Report *Report
+}
+
+// QueueAssigned: a queue is owned and pulled from From on.
+type QueueAssigned struct {
+	In
+	Queue pipeline.Queue
+	Epoch uint64
+	From  pipeline.Offset
+	// Done is how many messages above From are finished already and will not be done again.
+	Done int64
+}
+
+// QueueRevoked: a queue has been given up.
+type QueueRevoked struct {
+	In
+	Queue pipeline.Queue
+	Epoch uint64
+	// Committed is the confirmed commit watermark, Unfinished how many messages were left to the next owner.
+	Committed  pipeline.Offset
+	Unfinished int
+	// Err is why the last commit could not be confirmed; nil when it was.
+	Err error
+}
+
+// QueueWaits: a queue cannot be started or pulled for now; it is tried again after Retry.
+type QueueWaits struct {
+	In
+	Queue pipeline.Queue
+	Err   error
+	Retry time.Duration
+}
+
+// OffsetJumped: the broker no longer holds what was to be read next; pulling goes on at To.
+type OffsetJumped struct {
+	In
+	Queue    pipeline.Queue
+	From, To pipeline.Offset
+}
+
+// OffsetRewound: the broker's offsets are behind what this job has committed. Followed says whether the job goes back to
+// To, or waits.
+type OffsetRewound struct {
+	In
+	Queue    pipeline.Queue
+	From, To pipeline.Offset
+	Followed bool
+}
+
+// MessageReturned: a failed message was sent back to the broker and will be delivered again after Delay.
+type MessageReturned struct {
+	In
+	Queue     pipeline.Queue
+	Offset    pipeline.Offset
+	MessageID string
+	Delivery  int
+	Delay     time.Duration
+	Err       error
+}
+
+// MessageDead: a message was parked in the dead letters.
+type MessageDead struct {
+	In
+	Queue     pipeline.Queue
+	Offset    pipeline.Offset
+	MessageID string
+	Attempts  int
+	Err       error
+}
+
+// MessageDropped: a broadcasting job dropped a failed message.
+type MessageDropped struct {
+	In
+	Queue     pipeline.Queue
+	Offset    pipeline.Offset
+	MessageID string
+	Err       error
+}
+
+// ReturnRefused: the broker refused a send-back or a dead letter; it is tried again after Retry and the offset waits.
+type ReturnRefused struct {
+	In
+	Queue  pipeline.Queue
+	Offset pipeline.Offset
+	Tries  int
+	Retry  time.Duration
+	Err    error
+}
+
+// Committed: a checkpoint was confirmed by the broker.
+type Committed struct {
+	In
+	Queue pipeline.Queue
+	Epoch uint64
+	Next  pipeline.Offset
+	// Above is how many messages above Next the checkpoint holds as finished.
+	Above int64
+}
+
+// CommitFailed: a checkpoint could not be stored; it is tried again.
+type CommitFailed struct {
+	In
+	Queue pipeline.Queue
+	Err   error
+}
+
+// LaneHung: a call did not return after its deadline; its lane was given up and replaced.
+type LaneHung struct {
+	In
+	Channel, Stage string
+	Lane           int
+	// Queue, Offset and MessageID name one message of the call.
+	Queue     pipeline.Queue
+	Offset    pipeline.Offset
+	MessageID string
+	// Hung is how many lanes are hung now.
+	Hung int
+}
+
+// LaneReturned: a call of a hung lane has come back after all; its result was dropped.
+type LaneReturned struct {
+	In
+	Channel string
+	Lane    int
+	Hung    int
+}

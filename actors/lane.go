@@ -1,0 +1,311 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+const (
+	// turnTarget is how much work a lane aims to take up at once; a longer turn would keep messages from idle lanes.
+	turnTarget = time.Millisecond
+	// turnLimit ends a turn that turns out to be slow: what was not begun goes back to the inbox. Rule 1 of the speed rules.
+	turnLimit = 5 * time.Millisecond
+	// turnsPerWake is how many turns a lane makes before it looks at its mailbox. A guess; it only has to be a few.
+	turnsPerWake = 16
+	// clockEvery is how many messages pass between two looks at the clock. A guess: it costs under 3 ns a message.
+	clockEvery = 16
+)
+
+// errStopping is the cause of a lane's cancelled context when the job gives up at the end of a drain.
+var errStopping = errors.New("actors: the job is stopping")
+
+// lane is a lane of a channel: all of its stages, called one after the other inside one actor. It is the only actor that
+// runs user code, and the only one that may block. It is not a child of the engine, though the engine spawns, watches and
+// stops it: a parent cannot stop before its children do, so one hung call would hold the whole tree of whoever embeds a job.
+type lane struct {
+	ch    *channel
+	num   int
+	inbox *inbox
+	pid   *actor.PID
+	chain *pipeline.Chain
+	// gather is this lane's instance of the channel's gather stage; nil when there is none.
+	gather pipeline.BatchTransform
+
+	word laneWord
+	// begun is when the present turn or sink call began, by the clock; begunSeq is the number of its first call.
+	begun    atomic.Int64
+	begunSeq atomic.Uint64
+	// call is the context of the calls; it is renewed after a call that ran past its deadline.
+	call   atomic.Pointer[callContext]
+	parent context.Context //nolint:containedctx // the lane's lifetime
+
+	// What follows belongs to whoever's turn it is by the word; mu is held to change what snapshots look at.
+	mu sync.Mutex
+	// work are the entries of the present turn; work[pos] is at the chain.
+	work []entry
+	// base is the number of the call that work[0] gets; the one at the chain is work[number of the present call - base].
+	base uint64
+	pos  int
+	want int
+	// spare is work[pos].m as it was before the chain; kept where a hung message is retried in place.
+	spare pipeline.Message
+	// sinking is how many entries of pending are at the sink or gather stage; 0 when the chain is at work.
+	sinking int
+	// pending are outputs that wait for the sink or the gather stage, oldest first.
+	pending      []entry
+	pendingBytes int64
+	pendingSince int64
+	parking      parking
+	// shown and waiting are what snapshots see of counts and pending, as of the end of the last turn.
+	shown   LaneCounts
+	waiting []entry
+
+	// What follows is touched only by the lane's own goroutine.
+	grab   [blockSize]entry
+	outs   []out
+	missed []missed
+	routed [][]entry
+	batch  []*pipeline.Message
+	spread spread
+	report *report
+	counts LaneCounts
+	timer  *time.Timer
+	// idle: the lane is on its inbox's list of idle lanes. Guarded by the inbox.
+	idle bool
+}
+
+// callContext is a context with the function that ends it.
+type callContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// out is an output of the chain: for a route of the channel, or for its end when route is -1.
+type out struct {
+	m     *pipeline.Message
+	route int
+}
+
+// missed is a message that a stage failed on and that is tried again in place.
+type missed struct {
+	m     *pipeline.Message
+	stage int32
+	tries int32
+	delay time.Duration
+	err   *pipeline.StageError
+}
+
+// LaneCounts count what a lane has done. A lane that replaces another starts from its counts.
+type LaneCounts struct {
+	// Taken counts messages taken up, retries included; Emitted what came out of the last stage; Filtered the messages of
+	// which nothing came out; Written what the sink accepted.
+	Taken, Emitted, Filtered, Written int64
+	// Failed counts failures, the ones retried in place included; Retried the retries in place; Panics the panics among
+	// the failures; Timeouts the calls that ran past their deadline.
+	Failed, Retried, Panics, Timeouts int64
+}
+
+func (c *LaneCounts) add(o LaneCounts) {
+	c.Taken += o.Taken
+	c.Emitted += o.Emitted
+	c.Filtered += o.Filtered
+	c.Written += o.Written
+	c.Failed += o.Failed
+	c.Retried += o.Retried
+	c.Panics += o.Panics
+	c.Timeouts += o.Timeouts
+}
+
+func newLane(ctx context.Context, c *channel, num int) *lane {
+	l := &lane{
+		ch: c, num: num, inbox: c.inboxOf(num), parent: ctx, want: 1,
+		routed: make([][]entry, len(c.targets)), report: newReport(),
+	}
+	l.renew()
+
+	return l
+}
+
+// name is the lane's name in actor names and reports.
+func (l *lane) name() string { return l.ch.spec.Name + "-" + strconv.Itoa(l.num) }
+
+// Receive is the lane's actor behaviour.
+func (l *lane) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		l.pid = c.Self()
+
+		if err := l.open(); err != nil {
+			l.ch.root.Send(l.ch.engine, &laneFailed{lane: l, err: err})
+
+			return
+		}
+
+		l.ch.root.Send(l.ch.engine, &laneReady{lane: l})
+	case wake:
+		l.loop()
+	case *flush:
+		l.dropParked(m)
+		l.loop()
+	case *actor.Stopping:
+		l.inbox.drop(l)
+
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	case *actor.Stopped:
+		err := l.close()
+		l.ch.root.Send(l.ch.engine, &laneClosed{lane: l, err: err})
+	}
+}
+
+// open makes and opens the lane's instances of the stages.
+func (l *lane) open() error {
+	spec := l.ch.spec
+
+	chain, err := pipeline.NewChain(spec.Name, spec.Stages, pipeline.ChainHooks{Out: l.out, Failed: l.failed})
+	if err != nil {
+		return err
+	}
+
+	l.chain = chain
+
+	if err := pipeline.Guard(spec.Name, "open", func() error { return chain.Open(l.parent) }); err != nil {
+		return err
+	}
+
+	if spec.Gather == nil {
+		return nil
+	}
+
+	if l.gather, err = spec.Gather.New(); err != nil {
+		return pipeline.AsStageError(spec.Name, spec.Gather.Name, err)
+	}
+
+	if o, ok := l.gather.(pipeline.Opener); ok {
+		if err := o.Open(l.parent); err != nil {
+			return pipeline.AsStageError(spec.Name, spec.Gather.Name, err)
+		}
+	}
+
+	return nil
+}
+
+// loop makes turns until nothing waits, but lets the mailbox have its say now and then.
+func (l *lane) loop() {
+	for range turnsPerWake {
+		if l.stopping() {
+			return
+		}
+
+		n, other := l.takeUp()
+		l.ch.wake(other)
+
+		if n == 0 {
+			if l.endTurn() {
+				l.arm()
+			}
+
+			return
+		}
+
+		if !l.turn(n) {
+			return
+		}
+	}
+
+	l.ch.root.Send(l.pid, wake{})
+}
+
+// stopping says that the job gives up what is unfinished.
+func (l *lane) stopping() bool { return l.parent.Err() != nil }
+
+// takeUp fills grab with what is due for a retry, otherwise with what waits in the inbox.
+func (l *lane) takeUp() (int, *lane) {
+	if len(l.parking.parked) > 0 {
+		l.mu.Lock()
+		n := l.parking.due(l.ch.clock.now(), l.grab[:])
+		l.mu.Unlock()
+
+		if n > 0 {
+			return n, nil
+		}
+	}
+
+	return l.inbox.take(l, l.grab[:l.want])
+}
+
+// arm sets the timer to the next thing that must happen without a message: a retry or a batch that has waited enough.
+func (l *lane) arm() {
+	at, ok := l.parking.next()
+
+	if len(l.pending) > 0 {
+		full := l.pendingSince + int64(l.ch.spec.Batch.Every)
+		if !ok || full < at {
+			at, ok = full, true
+		}
+	}
+
+	switch {
+	case !ok && l.timer != nil:
+		l.timer.Stop()
+	case !ok:
+	case l.timer == nil:
+		l.timer = time.AfterFunc(l.until(at), l.ring)
+	default:
+		l.timer.Reset(l.until(at))
+	}
+}
+
+func (l *lane) until(at int64) time.Duration { return max(time.Duration(at-l.ch.clock.now()), 0) }
+
+// ring is called by the timer, on a goroutine of its own.
+func (l *lane) ring() { l.ch.root.Send(l.pid, wake{}) }
+
+// renew gives the lane a fresh context for its calls.
+func (l *lane) renew() {
+	ctx, cancel := context.WithCancelCause(l.parent)
+	l.call.Store(&callContext{Context: ctx, cancel: cancel})
+}
+
+// close ends the instances; only a lane that is not fenced may be closed while others look.
+func (l *lane) close() error {
+	l.call.Load().cancel(errStopping)
+
+	if l.chain == nil {
+		return nil
+	}
+
+	return pipeline.Guard(l.ch.spec.Name, "close", func() error {
+		err := l.chain.Close()
+
+		if c, ok := l.gather.(interface{ Close() error }); ok {
+			err = errors.Join(err, c.Close())
+		}
+
+		return err
+	})
+}
+
+// dropParked gives up the parked messages that nobody is going to wait for.
+func (l *lane) dropParked(f *flush) {
+	l.mu.Lock()
+	dropped, freed := l.parking.drop(func(e *entry, due int64) bool {
+		return !e.t.slot().is(slotOwned) && due > f.by
+	})
+	l.mu.Unlock()
+
+	for i := range dropped {
+		l.report.giveUp(dropped[i].t)
+	}
+
+	l.ch.wake(l.inbox.unread(freed))
+}

@@ -1,0 +1,266 @@
+package actors
+
+import (
+	"errors"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// endTurn hands on what a turn has produced: batches to the sink or the gather stage, outputs to their routes, finished
+// messages to the tracker. It returns false when the lane was fenced.
+func (l *lane) endTurn() bool {
+	for len(l.pending) > 0 && l.batchReady() {
+		if !l.handOn() {
+			return false
+		}
+	}
+
+	for i := range l.routed {
+		l.spread.deliver(l.ch.targets[i], l.routed[i])
+		clear(l.routed[i])
+		l.routed[i] = l.routed[i][:0]
+	}
+
+	l.tell()
+
+	return true
+}
+
+// tell sends the tracker what is finished and shows the counts.
+func (l *lane) tell() {
+	if !l.report.empty() {
+		r := l.report
+		l.report = newReport()
+		l.ch.root.Send(l.ch.tracker, r)
+	}
+
+	l.mu.Lock()
+	l.shown, l.waiting = l.counts, l.pending
+	l.mu.Unlock()
+}
+
+// batchReady says whether the pending batch is to be handed on now.
+func (l *lane) batchReady() bool {
+	b := &l.ch.spec.Batch
+
+	return b.Every == 0 || l.ch.flushing.Load() > 0 ||
+		len(l.pending) >= b.Messages || b.Bytes > 0 && l.pendingBytes >= b.Bytes ||
+		l.ch.clock.now()-l.pendingSince >= int64(b.Every)
+}
+
+// handOn gives one batch of pending to the sink or the gather stage and settles it. It returns false when the lane was
+// fenced.
+func (l *lane) handOn() bool {
+	n := l.batchLen()
+
+	l.batch = l.batch[:0]
+	for i := range n {
+		l.batch = append(l.batch, l.pending[i].m)
+	}
+
+	l.mu.Lock()
+	l.sinking = n
+	l.mu.Unlock()
+
+	l.outs = l.outs[:0]
+	call := l.call.Load()
+	l.begin(l.ch.clock.now())
+
+	l.word.enter()
+	err := pipeline.Guard(l.ch.spec.Name, l.ch.stageName(l.ch.endStage()), func() error {
+		if l.gather != nil {
+			return l.gather.TransformBatch(call, l.batch, l.out)
+		}
+
+		return l.ch.spec.Sink.Write(call, l.batch)
+	})
+
+	switch l.word.leave() {
+	case laneFenced:
+		return false
+	case laneExpired:
+		if err != nil {
+			err = l.expired(pipeline.AsStageError(l.ch.spec.Name, l.ch.stageName(l.ch.endStage()), err))
+		} else {
+			_ = l.expired(nil)
+		}
+	}
+
+	l.settleBatch(n, err)
+
+	return true
+}
+
+// batchLen is how much of pending makes the next batch.
+func (l *lane) batchLen() int {
+	b := &l.ch.spec.Batch
+	n := min(len(l.pending), b.Messages)
+
+	if b.Bytes == 0 {
+		return n
+	}
+
+	var sum int64
+	for i := range n {
+		size := int64(l.pending[i].m.Size())
+		if i > 0 && sum+size > b.Bytes {
+			return i
+		}
+
+		sum += size
+	}
+
+	return n
+}
+
+// settleBatch counts what came of the first n pending entries and forgets them.
+func (l *lane) settleBatch(n int, err error) {
+	var partial *pipeline.BatchError
+	if err != nil {
+		partial, _ = errors.AsType[*pipeline.BatchError](err)
+	}
+
+	joined := make([]*tally, 0, l.joinCap(n))
+
+	for i := range n {
+		e := &l.pending[i]
+
+		failed := err
+		if partial != nil {
+			failed = partial.Failed[i]
+		}
+
+		switch {
+		case failed != nil:
+			l.settleFailedEnd(e, failed)
+		case l.behind(e):
+		case l.gather != nil:
+			joined = append(joined, e.t)
+		default:
+			l.counts.Written++
+			l.report.finish(e.t, true)
+		}
+	}
+
+	if len(joined) > 0 {
+		l.settleGathered(joined)
+	}
+
+	l.forget(n)
+}
+
+// behind keeps the order of an ordered channel at its end: when a message of a key is to be written again, the later ones
+// of the key are too, also those that the same batch has just written.
+func (l *lane) behind(e *entry) bool {
+	if len(l.parking.holds) == 0 {
+		return false
+	}
+
+	l.mu.Lock()
+	verdict := l.parking.follow(keyOf(e.m, l.ch.spec.Order), *e)
+	l.mu.Unlock()
+
+	if verdict == turnGiveUp {
+		l.report.giveUp(e.t)
+	}
+
+	return verdict != turnRun
+}
+
+// forget drops the first n pending entries, and those behind them whose key is held back.
+func (l *lane) forget(n int) {
+	kept := l.pending[n:]
+
+	if len(l.parking.holds) > 0 {
+		kept = nil
+
+		for i := n; i < len(l.pending); i++ {
+			if !l.behind(&l.pending[i]) {
+				kept = append(kept, l.pending[i])
+			}
+		}
+	}
+
+	l.mu.Lock()
+	l.sinking = 0
+	rest := copy(l.pending, kept)
+	clear(l.pending[rest:])
+	l.pending = l.pending[:rest]
+	l.waiting = l.pending
+	l.mu.Unlock()
+
+	l.remeasure()
+}
+
+// joinCap is how many tallies a joint one will stand for; sinks have no joint tallies.
+func (l *lane) joinCap(n int) int {
+	if l.gather == nil {
+		return 0
+	}
+
+	return n
+}
+
+// remeasure brings size and age of what is left pending up to date.
+func (l *lane) remeasure() {
+	l.pendingBytes = 0
+	l.pendingSince = l.begun.Load()
+
+	if l.ch.spec.Batch.Bytes == 0 {
+		return
+	}
+
+	for i := range l.pending {
+		l.pendingBytes += int64(l.pending[i].m.Size())
+	}
+}
+
+// settleGathered routes the outputs of a gather stage; they stand for all that went into it.
+func (l *lane) settleGathered(parents []*tally) {
+	l.counts.Emitted += int64(len(l.outs))
+
+	if len(l.outs) == 0 {
+		for _, t := range parents {
+			l.report.finish(t, false)
+		}
+
+		return
+	}
+
+	joint := newJoint(parents)
+	joint.add(len(l.outs) - 1)
+	l.place(joint, 0)
+	l.outs = l.outs[:0]
+}
+
+// settleFailedEnd settles one message that the sink or the gather stage failed on.
+func (l *lane) settleFailedEnd(e *entry, err error) {
+	if l.stopping() {
+		l.report.giveUp(e.t)
+
+		return
+	}
+
+	failed := pipeline.AsStageError(l.ch.spec.Name, l.ch.stageName(e.stage), err)
+	attempts := e.t.record().delivery + int(e.tries)
+	l.counts.Failed++
+
+	if failed.Stack != nil {
+		l.counts.Panics++
+	}
+
+	delay, again := l.ch.again(failed, attempts, e.since, l.ch.clock.now())
+	if !again {
+		l.report.fail(e.t, failed, attempts)
+
+		return
+	}
+
+	l.counts.Retried++
+	retry := *e
+	retry.tries++
+
+	l.mu.Lock()
+	l.park(retry, keyOf(e.m, l.ch.spec.Order), delay, failed)
+	l.mu.Unlock()
+}

@@ -1,0 +1,272 @@
+package actors
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// turn runs n entries of grab through the chain and what follows it. It returns false when the lane was fenced.
+func (l *lane) turn(n int) bool {
+	start := l.ch.clock.now()
+	l.begin(start)
+
+	l.mu.Lock()
+	l.work, l.pos, l.base = l.grab[:n], 0, l.word.seq+1
+	l.mu.Unlock()
+
+	for l.pos < n {
+		if !l.runOne(&l.work[l.pos], start) {
+			return false
+		}
+
+		l.pos++
+
+		if l.pos%clockEvery == 0 && l.pos < n && (l.stopping() || l.ch.clock.now()-start > int64(turnLimit)) {
+			l.ch.wake(l.inbox.unread(l.work[l.pos:]))
+
+			break
+		}
+	}
+
+	l.adapt(l.pos, l.ch.clock.now()-start)
+	l.counts.Taken += int64(l.pos)
+
+	l.mu.Lock()
+	l.work = nil
+	l.mu.Unlock()
+
+	return l.endTurn()
+}
+
+// begin notes when the next call begins, for the deadlines.
+func (l *lane) begin(now int64) {
+	l.begun.Store(now)
+	l.begunSeq.Store(l.word.seq + 1)
+}
+
+// adapt chooses how many entries the next turn takes, so that it lasts about turnTarget.
+func (l *lane) adapt(n int, took int64) {
+	l.want = min(int(int64(n)*int64(turnTarget)/max(took, 1)), l.want*2, blockSize)
+	l.want = max(l.want, 1)
+}
+
+// runOne sends one entry through the chain and settles what came of it. It returns false when the lane was fenced.
+func (l *lane) runOne(e *entry, start int64) bool {
+	if e.since == 0 {
+		e.since = start
+	}
+
+	if l.ch.inPlace {
+		if !l.mayRun(e) {
+			l.word.skip()
+
+			return true
+		}
+
+		l.spare = *e.m
+		l.spare.Props = maps.Clone(e.m.Props)
+	}
+
+	l.outs, l.missed = l.outs[:0], l.missed[:0]
+	call := l.call.Load()
+
+	l.word.enter()
+	err := l.chain.Run(call, e.m, int(e.stage))
+
+	switch l.word.leave() {
+	case laneFenced:
+		return false
+	case laneExpired:
+		err = l.expired(err)
+	}
+
+	l.settle(e, err)
+
+	return true
+}
+
+// mayRun keeps the order of an ordered channel: an entry whose key is held back lines up behind it.
+func (l *lane) mayRun(e *entry) bool {
+	if e.hold != nil || len(l.parking.holds) == 0 {
+		return true
+	}
+
+	l.mu.Lock()
+	verdict := l.parking.follow(keyOf(e.m, l.ch.spec.Order), *e)
+	l.mu.Unlock()
+
+	if verdict == turnGiveUp {
+		l.report.giveUp(e.t)
+	}
+
+	return verdict == turnRun
+}
+
+// expired renews the calls' context after a call past its deadline has come back, and says so in its error.
+func (l *lane) expired(err error) error {
+	l.renew()
+	l.counts.Timeouts++
+
+	if failure, ok := errors.AsType[*pipeline.StageError](err); ok && !pipeline.IsRejected(err) {
+		return &pipeline.StageError{
+			Channel: failure.Channel, Stage: failure.Stage, Stack: failure.Stack,
+			Err: errors.Join(pipeline.ErrTimeout, failure.Err),
+		}
+	}
+
+	return err
+}
+
+// out is the chain's hook for what comes out of it: it goes to each route that matches, or to the channel's end.
+func (l *lane) out(m *pipeline.Message) error {
+	if len(l.ch.targets) == 0 || l.ch.spec.Gather != nil && l.sinking == 0 {
+		l.outs = append(l.outs, out{m: m, route: -1})
+
+		return nil
+	}
+
+	return pipeline.Guard(l.ch.spec.Name, "route", func() error {
+		first := true
+
+		for i := range l.ch.spec.Routes {
+			if !l.ch.spec.Routes[i].Matches(m) {
+				continue
+			}
+
+			if !first {
+				m = m.Clone()
+			}
+
+			first = false
+			l.outs = append(l.outs, out{m: m, route: i})
+		}
+
+		return nil
+	})
+}
+
+// failed is the chain's hook for a message that a stage failed on. It runs inside the call, so it may only note things.
+func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError) bool {
+	e := &l.work[l.pos]
+	now := l.ch.clock.now()
+
+	var tries int32
+	if int(e.stage) == stage {
+		tries = e.tries
+	}
+
+	if l.stopping() {
+		return false
+	}
+
+	delay, again := l.ch.again(err, e.t.record().delivery+int(tries), e.since, now)
+	if again {
+		l.missed = append(l.missed, missed{m: m, stage: int32(stage), tries: tries + 1, delay: delay, err: err})
+	}
+
+	return again
+}
+
+// settle counts what came of an entry and puts its outputs where they go next.
+func (l *lane) settle(e *entry, err error) {
+	l.counts.Emitted += int64(len(l.outs))
+
+	if err != nil {
+		l.settleError(e, err)
+	}
+
+	k := len(l.outs) + len(l.missed)
+
+	switch k {
+	case 0:
+		if err == nil {
+			l.counts.Filtered++
+		}
+
+		l.report.finish(e.t, false)
+	default:
+		e.t.add(k - 1)
+		l.place(e.t, e.since)
+	}
+
+	if len(l.missed) > 0 {
+		l.parkMissed(e)
+	}
+
+	if e.hold != nil {
+		l.mu.Lock()
+		followers := l.parking.free(e.hold)
+		l.mu.Unlock()
+
+		e.hold = nil
+		l.ch.wake(l.inbox.unread(followers))
+	}
+}
+
+func (l *lane) settleError(e *entry, err error) {
+	if l.stopping() {
+		e.t.fail(&failure{cancelled: true})
+
+		return
+	}
+
+	failed := pipeline.AsStageError(l.ch.spec.Name, l.ch.stageName(e.stage), err)
+	l.counts.Failed++
+
+	if failed.Stack != nil {
+		l.counts.Panics++
+	}
+
+	e.t.fail(&failure{err: failed, attempts: e.t.record().delivery + int(e.tries)})
+}
+
+// place puts the outputs of one entry to the end of the channel or into the buffers of its routes.
+func (l *lane) place(t *tally, since int64) {
+	for _, o := range l.outs {
+		if o.route >= 0 {
+			l.routed[o.route] = append(l.routed[o.route], entry{m: o.m, t: t})
+
+			continue
+		}
+
+		if len(l.pending) == 0 {
+			l.pendingSince = l.begun.Load()
+		}
+
+		l.pending = append(l.pending, entry{m: o.m, t: t, stage: l.ch.endStage(), since: since})
+
+		if l.ch.spec.Batch.Bytes > 0 {
+			l.pendingBytes += int64(o.m.Size())
+		}
+	}
+}
+
+// parkMissed parks what is tried again in place.
+func (l *lane) parkMissed(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	for _, m := range l.missed {
+		l.counts.Failed++
+		l.counts.Retried++
+
+		if m.err.Stack != nil {
+			l.counts.Panics++
+		}
+
+		again := entry{m: m.m, t: e.t, stage: m.stage, tries: m.tries, since: e.since}
+		l.park(again, keyOf(&l.spare, l.ch.spec.Order), m.delay, m.err)
+	}
+}
+
+// park parks an entry; in an ordered channel its key is held back. The caller holds mu.
+func (l *lane) park(e entry, key orderKey, delay time.Duration, err *pipeline.StageError) {
+	if l.ch.spec.Order != pipeline.OrderNone {
+		e.hold = l.parking.holdFor(key)
+	}
+
+	l.parking.add(e, l.ch.clock.now()+int64(delay), err)
+}
