@@ -187,7 +187,7 @@ func checkConcurrent(tb testing.TB, h Harness) {
 	s.holds(bodies(numbered(0, lanes*batches*size)...))
 }
 
-// checkKeepsNothing does to a batch what its owner may do after Write: use all of it for something else.
+// checkKeepsNothing does to a batch what its owner may do after Write: use the bodies and the slice for something else.
 func checkKeepsNothing(tb testing.TB, h Harness) {
 	tb.Helper()
 
@@ -197,13 +197,8 @@ func checkKeepsNothing(tb testing.TB, h Harness) {
 
 	s.write(batch)
 
-	for i, m := range batch {
-		for b := range m.Body {
-			m.Body[b] = '!'
-		}
-
-		*m = pipeline.Message{Body: []byte(`"scribble"`)}
-		batch[i] = nil
+	for _, m := range batch {
+		copy(m.Body, `"!"`)
 	}
 
 	copy(batch, numbered(3, 3))
