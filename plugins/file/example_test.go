@@ -2,6 +2,7 @@ package file_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,8 +35,11 @@ func ExampleSink() {
 
 	lines, _ := os.ReadFile(filepath.Join(folder, "archive.jsonl"))
 	fmt.Print(string(lines))
-	fmt.Println(err)
+
+	if failures, ok := errors.AsType[*pipeline.BatchError](err); ok {
+		fmt.Println(failures.Failed)
+	}
 	// Output:
 	// {"mag":6.4}
-	// pipeline: 1 messages of the batch failed; [1] file: the body is not one line of JSON
+	// map[1:file: the body is not one line of JSON]
 }

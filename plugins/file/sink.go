@@ -136,7 +136,7 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 
 	s.stats.Lines += int64(len(batch) - len(failures.Failed))
 
-	return failures.Err() //nolint:wrapcheck // the runtime reads the batch error
+	return failures.Err()
 }
 
 // append writes all lines or, as far as a reader can see after an error, none.
