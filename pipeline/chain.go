@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"runtime/debug"
-	"sync/atomic"
 )
 
 // Chain is the stages of one lane, fused: each stage's emit is a plain call of the next one. A panic, an error, a filtered
@@ -18,7 +17,7 @@ type Chain struct {
 	hooks   ChainHooks
 	run     context.Context //nolint:containedctx // the context of the Run at work; set and used inside one call
 	failure *StageError
-	at      atomic.Int32
+	at      mark
 }
 
 // ChainHooks connect a Chain to its lane.
@@ -80,7 +79,7 @@ func (c *Chain) emitter(i int) Emit {
 		}
 
 		err := next.run(m)
-		c.at.Store(int32(i))
+		c.at.set(int32(i))
 
 		return err
 	}
@@ -139,10 +138,10 @@ func (c *Chain) Run(ctx context.Context, m *Message, from int) error {
 }
 
 // At returns the number of the stage that is running or ran last. Safe to call from any goroutine.
-func (c *Chain) At() int { return int(c.at.Load()) }
+func (c *Chain) At() int { return int(c.at.get()) }
 
 func (l *link) run(m *Message) error {
-	l.chain.at.Store(int32(l.index))
+	l.chain.at.set(int32(l.index))
 
 	if err := l.call(m); err != nil {
 		return l.chain.fail(l, m, err)
