@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"fmt"
+
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -38,5 +40,9 @@ func (d *decoder) checkpoint(key, value []byte) (consumer.Checkpoint, error) {
 		return consumer.Checkpoint{}, err
 	}
 
-	return c, c.Validate()
+	if err := c.Validate(); err != nil {
+		return consumer.Checkpoint{}, fmt.Errorf("%w: %w", errFields, err)
+	}
+
+	return c, nil
 }

@@ -82,7 +82,6 @@ func (e *encoder) begin(n int) {
 
 func (e *encoder) array(n int)     { e.keep(e.mp.EncodeArrayLen(n)) }
 func (e *encoder) int(n int64)     { e.keep(e.mp.EncodeInt(n)) }
-func (e *encoder) uint(n uint64)   { e.keep(e.mp.EncodeUint(n)) }
 func (e *encoder) string(s string) { e.keep(e.mp.EncodeString(s)) }
 
 // bytesLen starts a byte string; whoever ends the value adds the bytes.

@@ -44,7 +44,7 @@ type directory struct {
 func openDirectory(fs vfs.FS, path string) (*directory, error) {
 	path, err := madeDirectory(fs, path)
 	if err != nil {
-		return nil, fmt.Errorf("embedded: %s cannot be the broker's directory: %w", path, err)
+		return nil, err
 	}
 
 	if err := checkForeign(fs, path); err != nil {
@@ -55,7 +55,7 @@ func openDirectory(fs vfs.FS, path string) (*directory, error) {
 
 	d.lock, err = fs.Lock(fs.PathJoin(path, fileLock))
 	if pathErr := (*iofs.PathError)(nil); errors.As(err, &pathErr) {
-		return nil, fmt.Errorf("embedded: %s cannot be written: %w; the broker needs a directory of its own to write to", path, err)
+		return nil, fmt.Errorf("embedded: %s cannot be written: %w; the broker needs a directory to write to", path, err)
 	}
 
 	if err != nil {
@@ -72,7 +72,7 @@ func openDirectory(fs vfs.FS, path string) (*directory, error) {
 // madeDirectory returns the one name of a directory under which it is locked, after making it if it is missing.
 func madeDirectory(fs vfs.FS, path string) (string, error) {
 	if err := fs.MkdirAll(path, 0o755); err != nil {
-		return path, err
+		return path, fmt.Errorf("embedded: %s cannot be the broker's directory: %w", path, err)
 	}
 
 	if fs != vfs.Default {
@@ -80,11 +80,15 @@ func madeDirectory(fs vfs.FS, path string) (string, error) {
 	}
 
 	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return path, err
+	if err == nil {
+		absolute, err = filepath.EvalSymlinks(absolute)
 	}
 
-	return filepath.EvalSymlinks(absolute)
+	if err != nil {
+		return path, fmt.Errorf("embedded: %s cannot be the broker's directory: %w", path, err)
+	}
+
+	return absolute, nil
 }
 
 // checkForeign refuses a directory that has files, and not those of a broker.
@@ -146,7 +150,7 @@ func (d *directory) readFormat() error {
 func (d *directory) read(name string) (string, error) {
 	file, err := d.fs.Open(d.fs.PathJoin(d.path, name))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("opening %s: %w", name, err)
 	}
 
 	text, err := io.ReadAll(io.LimitReader(file, maxFormatFile))
@@ -163,7 +167,7 @@ func (d *directory) begin() (string, error) {
 
 	file, err := d.fs.Create(d.fs.PathJoin(d.path, fileMaking), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("making %s: %w", fileMaking, err)
 	}
 
 	_, err = io.WriteString(file, text)

@@ -1,3 +1,4 @@
+//nolint:wrapcheck,ireturn // a decorator passes files and errors on as they are
 package embedded
 
 import (
@@ -82,10 +83,10 @@ func (g *guard) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 	return g.create(newname, category, func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, category) })
 }
 
-func (g *guard) create(name string, category vfs.DiskWriteCategory, make func() (vfs.File, error)) (vfs.File, error) {
+func (g *guard) create(name string, category vfs.DiskWriteCategory, onDisk func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
 
-	if g.try("creating", name, func() (err error) { file, err = make(); return err }) {
+	if g.try("creating", name, func() (err error) { file, err = onDisk(); return err }) {
 		return &guardedFile{File: file, guard: g, name: name}, nil
 	}
 

@@ -72,7 +72,11 @@ func (b *Broker) Join(ctx context.Context, s consumer.Subscription) (consumer.Me
 		return nil, err
 	}
 
-	return m, g.join(m)
+	if err := g.join(m); err != nil {
+		return nil, err
+	}
+
+	return m, nil
 }
 
 func checkSubscription(s consumer.Subscription) error {

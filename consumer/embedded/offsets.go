@@ -141,5 +141,9 @@ func (m *member) apply(ctx context.Context, q pipeline.Queue, epoch uint64, fill
 		return nil, err
 	}
 
-	return tx, tx.apply()
+	if err := tx.apply(); err != nil {
+		return nil, err
+	}
+
+	return tx, nil
 }

@@ -15,7 +15,7 @@ import (
 func (m *member) Pull(
 	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
 ) (consumer.Batch, error) {
-	if limit.Messages < 1 || limit.Bytes < 1 {
+	if limit.Messages < 1 {
 		return consumer.Batch{}, fmt.Errorf("embedded: pulling %s: the limit %+v lets nothing pass", l.Queue, limit)
 	}
 
@@ -26,19 +26,15 @@ func (m *member) Pull(
 
 	b := m.group.broker
 
-	var hold *time.Timer
+	batch, changed, err := b.pull(owned, from, limit)
+	if err != nil || changed == nil {
+		return batch, err
+	}
+
+	hold := time.NewTimer(b.options.HoldPull)
+	defer hold.Stop()
 
 	for {
-		batch, changed, err := b.pull(owned, from, limit)
-		if err != nil || changed == nil {
-			return batch, err
-		}
-
-		if hold == nil {
-			hold = time.NewTimer(b.options.HoldPull)
-			defer hold.Stop()
-		}
-
 		select {
 		case <-changed:
 		case <-hold.C:
@@ -51,6 +47,11 @@ func (m *member) Pull(
 			return consumer.Batch{}, b.store.guard.failure()
 		case <-ctx.Done():
 			return consumer.Batch{}, ctx.Err()
+		}
+
+		batch, changed, err = b.pull(owned, from, limit)
+		if err != nil || changed == nil {
+			return batch, err
 		}
 	}
 }

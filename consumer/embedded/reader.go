@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (r *reader) scan(b *Broker, q *queue, s queueState, from pipeline.Offset, l
 		UpperBound: q.id.recordKey(high[:0], s.end),
 	})
 	if err != nil {
-		return from, err
+		return from, fmt.Errorf("embedded: reading: %w", err)
 	}
 
 	r.fields, r.ids = r.fields[:0], r.ids[:0]
@@ -80,7 +81,7 @@ func (r *reader) record(b *Broker, q *queue, it *pebble.Iterator, next pipeline.
 
 	value, err := it.ValueAndErr()
 	if err != nil {
-		return next, err
+		return next, fmt.Errorf("embedded: reading: %w", err)
 	}
 
 	if len(r.fields) < cap(r.fields) {

@@ -19,7 +19,7 @@ type Pruned struct {
 	Queue pipeline.Queue
 	// From and To bound the deleted offsets; To is the queue's first offset now.
 	From, To pipeline.Offset
-	// Unread says how many of them a group had not finished, for each group that had not ([DropUnread]).
+	// Unread says how many of them were not below the committed offset of a group, for each such group ([DropUnread]).
 	Unread map[string]int64
 	// Held says how many messages over the limits were kept for a group, for each group that holds any ([KeepUnread]).
 	Held map[string]int64
@@ -75,9 +75,7 @@ func (b *Broker) Prune(ctx context.Context) ([]Pruned, error) {
 			p, err := b.prune(ctx, t, q, keep)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("embedded: pruning %s: %w", q.name, err))
-			}
-
-			if p.To > p.From || len(p.Held) > 0 {
+			} else if p.To > p.From || len(p.Held) > 0 {
 				all = append(all, p)
 				b.report(p)
 			}
@@ -227,7 +225,7 @@ func (b *Broker) deleteTo(ctx context.Context, q *queue, s queueState, first pip
 
 	from, end := q.id.recordKey(nil, s.first), q.id.recordKey(nil, first)
 	if err := tx.batch.DeleteRange(from, end, nil); err != nil {
-		return err
+		return fmt.Errorf("embedded: writing: %w", err)
 	}
 
 	b.counts.pruned.Add(int64(first - s.first))

@@ -11,13 +11,16 @@ import (
 	"github.com/millrace/millrace/pipeline"
 )
 
+// longestDelay keeps due times inside of what nanoseconds of Unix time can say.
+const longestDelay = 100 * 365 * 24 * time.Hour
+
 // SendBack gives a message back to be delivered again; see [consumer.Returner]. In one write the record at its origin is
 // copied to where it waits for its due time, and its offset is marked as returned by the group. The errors are
 // [consumer.ErrNotOwner] when the lease has ended under which it was pulled, [ErrBroadcast], or what is wrong with the
 // record at the origin.
 func (m *member) SendBack(ctx context.Context, msg *pipeline.Message, delay time.Duration) error {
 	b := m.group.broker
-	due := time.Now().Add(delay)
+	due := time.Now().Add(min(delay, longestDelay))
 
 	err := m.giveBack(ctx, msg.Origin, func(tx *tx, r *record) error {
 		retry, err := b.topic(consumer.RetryTopic(m.group.name))

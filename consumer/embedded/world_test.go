@@ -14,21 +14,39 @@ type world struct {
 }
 
 // openWorld opens a broker, which is closed when the test ends.
-func openWorld(t testing.TB, o Options) *world {
-	t.Helper()
+func openWorld(tb testing.TB, o Options) *world {
+	tb.Helper()
+
+	w := &world{t: tb}
+	w.open(o)
+	tb.Cleanup(w.close)
+
+	return w
+}
+
+func (w *world) open(o Options) {
+	w.t.Helper()
 
 	b, err := Open(o)
 	if err != nil {
-		t.Fatalf("Open: %v", err)
+		w.t.Fatalf("Open: %v", err)
 	}
 
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
+	w.Broker = b
+}
 
-	return &world{Broker: b, t: t}
+func (w *world) close() {
+	w.t.Helper()
+
+	if err := w.Close(); err != nil {
+		w.t.Errorf("Close: %v", err)
+	}
+}
+
+func (w *world) reopen(o Options) {
+	w.t.Helper()
+	w.close()
+	w.open(o)
 }
 
 func (w *world) topic(name string, queues int) {
