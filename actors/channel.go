@@ -12,8 +12,7 @@ import (
 // channel is a running channel: what its lanes share, and what others must know to send messages to it.
 // All fields but the atomic ones are set before the first lane starts and not changed afterwards.
 type channel struct {
-	spec  *pipeline.Channel
-	index int
+	spec *pipeline.Channel
 	// inPlace: failures are retried by the lane, since sending a message back would break an order.
 	inPlace bool
 	policy  pipeline.RetryPolicy
@@ -26,8 +25,6 @@ type channel struct {
 	engine  *actor.PID
 	// flushing is above zero while half-full batches are to be handed on without waiting.
 	flushing atomic.Int32
-	// drainBy is when a drain gives up, by the clock; 0 while there is none. Retries due later are not waited for.
-	drainBy atomic.Int64
 }
 
 // endStage is the number of a channel's sink or gather stage.
@@ -46,9 +43,6 @@ func (c *channel) stageName(i int32) string {
 		return "route"
 	}
 }
-
-// place returns "channel/stage".
-func (c *channel) place(i int32) string { return c.spec.Name + "/" + c.stageName(i) }
 
 // inboxOf returns the inbox of a lane.
 func (c *channel) inboxOf(lane int) *inbox {

@@ -202,7 +202,9 @@ func (t *tracker) closeIfIdle(q *tracked) {
 		c.final = true
 		c.tries++
 
-		if t.commit(q); !q.busy {
+		t.commit(q)
+
+		if !q.busy {
 			t.finishClosing(q, nil)
 		}
 	}

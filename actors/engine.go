@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,6 +17,7 @@ import (
 // in the order of the data. It never blocks: whatever may take time runs on a goroutine that sends its result back.
 type engine struct {
 	*job
+
 	self  *actor.PID
 	state engineState
 	lanes map[*lane]*laneRef
@@ -77,20 +77,24 @@ type (
 	}
 	assigned struct {
 		internal
+
 		a consumer.Assignment
 	}
 	left struct {
 		internal
+
 		err error
 	}
 	giveUp struct {
 		internal
+
 		err error
 	}
 	// graceOver says that the lanes have had their time.
 	graceOver struct{ internal }
 	slotLost  struct {
 		internal
+
 		slot *slot
 	}
 )
@@ -213,7 +217,7 @@ func (e *engine) joined(c actor.Context, m *joined) {
 func (e *engine) spawnLane(c actor.Context, l *lane, suffix string) {
 	props := actor.PropsFromProducer(func() actor.Actor { return l })
 
-	pid, err := e.root.SpawnNamed(props, c.Self().Id+"/channel/"+l.name()+suffix)
+	pid, err := e.root.SpawnNamed(props, c.Self().GetId()+"/channel/"+l.name()+suffix)
 	if err != nil {
 		e.drain(nil, 0, fmt.Errorf("actors: spawn a lane: %w", err))
 
@@ -321,154 +325,3 @@ func (e *engine) follow() {
 		}
 	}
 }
-
-// drain begins the end of the job: sources first. Later calls can only shorten it.
-func (e *engine) drain(who *actor.PID, budget time.Duration, err error) {
-	if who != nil {
-		e.drainers = append(e.drainers, who)
-	}
-
-	if e.report.Err == nil {
-		e.report.Err = err
-	}
-
-	if budget == 0 && err == nil {
-		budget = e.opts.DrainBudget
-	}
-
-	by := e.clock.now() + int64(max(budget, 0))
-
-	switch {
-	case e.state < engineDraining:
-		e.began, e.by = e.clock.now(), by
-		joining := e.state == engineStarting && e.member == nil && err == nil
-		e.state = engineDraining
-
-		if !joining {
-			e.closeQueues()
-		}
-	case e.state == engineDraining && by < e.by:
-		e.by = by
-		e.closeQueues()
-	}
-}
-
-// stopLanes gives up what still runs and closes the lanes.
-func (e *engine) stopLanes() {
-	e.state = engineStopping
-	e.cancelLanes(errStopping)
-
-	for _, ref := range e.lanes {
-		e.root.Stop(ref.pid)
-	}
-
-	if len(e.lanes) == 0 {
-		e.leave()
-
-		return
-	}
-
-	e.timer = time.AfterFunc(laneGrace, func() { e.root.Send(e.self, &graceOver{}) })
-}
-
-// leave closes the sinks and leaves the group.
-func (e *engine) leave() {
-	e.state = engineLeaving
-
-	if e.timer != nil {
-		e.timer.Stop()
-	}
-
-	go func() {
-		ctx, cancel := context.WithTimeout(e.ctx, leaveTimeout)
-		defer cancel()
-
-		err := closeSinks(e.opened)
-
-		if e.member != nil {
-			if leave := e.member.Leave(ctx); leave != nil {
-				err = errors.Join(err, fmt.Errorf("actors: leave the group: %w", leave))
-			}
-		}
-
-		e.root.Send(e.self, &left{err: err})
-	}()
-}
-
-func closeSinks(sinks []pipeline.Sink) error {
-	var errs []error
-
-	for _, s := range sinks {
-		if c, ok := s.(io.Closer); ok {
-			errs = append(errs, pipeline.Guard("sink", "close", c.Close))
-		}
-	}
-
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("actors: close: %w", err)
-	}
-
-	return nil
-}
-
-// finish reports and stops.
-func (e *engine) finish(c actor.Context, err error) {
-	e.state = engineStopped
-	e.report.Took = time.Duration(e.clock.now() - e.began)
-	e.report.Err = errors.Join(e.report.Err, err)
-	e.report.Clean = e.report.Err == nil && e.report.UnfinishedCount == 0
-	e.cancel(errStopping)
-
-	report := e.report
-	for _, who := range e.drainers {
-		e.root.Send(who, &report)
-	}
-
-	e.publish(&JobStopped{In: e.in(), Report: &report})
-
-	if e.onStop != nil {
-		e.onStop(&report)
-	}
-
-	c.Stop(c.Self())
-}
-
-// abort is what an engine does that is stopped from outside without a drain: everything in flight is left unfinished.
-func (e *engine) abort() {
-	if e.state == engineStopped {
-		return
-	}
-
-	e.state = engineStopped
-	member, sinks := e.member, e.opened
-	e.cancelLanes(errStopping)
-
-	for _, ref := range e.lanes {
-		e.root.Stop(ref.pid)
-	}
-
-	report := e.report
-	report.Err = errors.Join(report.Err, errAborted)
-
-	go func() {
-		err := closeSinks(sinks)
-
-		if member != nil {
-			ctx, cancel := context.WithTimeout(e.ctx, leaveTimeout)
-			defer cancel()
-
-			err = errors.Join(err, member.Leave(ctx))
-		}
-
-		e.cancel(errStopping)
-
-		report.Err = errors.Join(report.Err, err)
-		e.publish(&JobStopped{In: e.in(), Report: &report})
-
-		if e.onStop != nil {
-			e.onStop(&report)
-		}
-	}()
-}
-
-var errAborted = errors.New("actors: the engine was stopped without a drain")

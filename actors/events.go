@@ -22,18 +22,20 @@ type In struct {
 // JobName returns Job.
 func (i In) JobName() string { return i.Job }
 
-// JobStarted: all lanes are open and the job has joined its group.
+// JobStarted says that all lanes are open and the job has joined its group.
 type JobStarted struct{ In }
 
-// JobStopped: the job has ended; nothing more will be published by it.
+// JobStopped says that the job has ended; it is the last event of a job.
 type JobStopped struct {
 	In
+
 	Report *Report
 }
 
-// QueueAssigned: a queue is owned and pulled from From on.
+// QueueAssigned says that a queue is owned and pulled from From on.
 type QueueAssigned struct {
 	In
+
 	Queue pipeline.Queue
 	Epoch uint64
 	From  pipeline.Offset
@@ -41,9 +43,10 @@ type QueueAssigned struct {
 	Done int64
 }
 
-// QueueRevoked: a queue has been given up.
+// QueueRevoked says that a queue has been given up.
 type QueueRevoked struct {
 	In
+
 	Queue pipeline.Queue
 	Epoch uint64
 	// Committed is the confirmed commit watermark, Unfinished how many messages were left to the next owner.
@@ -53,33 +56,37 @@ type QueueRevoked struct {
 	Err error
 }
 
-// QueueWaits: a queue cannot be started or pulled for now; it is tried again after Retry.
+// QueueWaits says that a queue cannot be started or pulled for now; it is tried again after Retry.
 type QueueWaits struct {
 	In
+
 	Queue pipeline.Queue
 	Err   error
 	Retry time.Duration
 }
 
-// OffsetJumped: the broker no longer holds what was to be read next; pulling goes on at To.
+// OffsetJumped says that the broker no longer holds what was to be read next; pulling goes on at To.
 type OffsetJumped struct {
 	In
+
 	Queue    pipeline.Queue
 	From, To pipeline.Offset
 }
 
-// OffsetRewound: the broker's offsets are behind what this job has committed. Followed says whether the job goes back to
-// To, or waits.
+// OffsetRewound says that the broker's offsets are behind what this job has committed. Followed says whether the job
+// goes back to To, or waits.
 type OffsetRewound struct {
 	In
+
 	Queue    pipeline.Queue
 	From, To pipeline.Offset
 	Followed bool
 }
 
-// MessageReturned: a failed message was sent back to the broker and will be delivered again after Delay.
+// MessageReturned says that a failed message was sent back to the broker and will be delivered again after Delay.
 type MessageReturned struct {
 	In
+
 	Queue     pipeline.Queue
 	Offset    pipeline.Offset
 	MessageID string
@@ -88,9 +95,10 @@ type MessageReturned struct {
 	Err       error
 }
 
-// MessageDead: a message was parked in the dead letters.
+// MessageDead says that a message was parked in the dead letters.
 type MessageDead struct {
 	In
+
 	Queue     pipeline.Queue
 	Offset    pipeline.Offset
 	MessageID string
@@ -98,18 +106,21 @@ type MessageDead struct {
 	Err       error
 }
 
-// MessageDropped: a broadcasting job dropped a failed message.
+// MessageDropped says that a broadcasting job dropped a failed message.
 type MessageDropped struct {
 	In
+
 	Queue     pipeline.Queue
 	Offset    pipeline.Offset
 	MessageID string
 	Err       error
 }
 
-// ReturnRefused: the broker refused a send-back or a dead letter; it is tried again after Retry and the offset waits.
+// ReturnRefused says that the broker refused a send-back or a dead letter; it is tried again after Retry, and the offset
+// waits.
 type ReturnRefused struct {
 	In
+
 	Queue  pipeline.Queue
 	Offset pipeline.Offset
 	Tries  int
@@ -117,9 +128,10 @@ type ReturnRefused struct {
 	Err    error
 }
 
-// Committed: a checkpoint was confirmed by the broker.
+// Committed says that a checkpoint was confirmed by the broker.
 type Committed struct {
 	In
+
 	Queue pipeline.Queue
 	Epoch uint64
 	Next  pipeline.Offset
@@ -127,16 +139,18 @@ type Committed struct {
 	Above int64
 }
 
-// CommitFailed: a checkpoint could not be stored; it is tried again.
+// CommitFailed says that a checkpoint could not be stored; it is tried again.
 type CommitFailed struct {
 	In
+
 	Queue pipeline.Queue
 	Err   error
 }
 
-// LaneHung: a call did not return after its deadline; its lane was given up and replaced.
+// LaneHung says that a call did not return after its deadline; its lane was given up and replaced.
 type LaneHung struct {
 	In
+
 	Channel, Stage string
 	Lane           int
 	// Queue, Offset and MessageID name one message of the call.
@@ -147,9 +161,10 @@ type LaneHung struct {
 	Hung int
 }
 
-// LaneReturned: a call of a hung lane has come back after all; its result was dropped.
+// LaneReturned says that a call of a hung lane has come back after all; its result was dropped.
 type LaneReturned struct {
 	In
+
 	Channel string
 	Lane    int
 	Hung    int

@@ -67,9 +67,9 @@ func (b *inbox) unread(entries []entry) *lane {
 
 	b.grow(len(entries))
 
-	for i := len(entries) - 1; i >= 0; i-- {
+	for _, e := range slices.Backward(entries) {
 		b.head = (b.head - 1) & (len(b.ring) - 1)
-		b.ring[b.head] = entries[i]
+		b.ring[b.head] = e
 		b.n++
 	}
 

@@ -26,8 +26,8 @@ type job struct {
 	tracker  *actor.PID
 	channels []*channel
 	// ctx ends when the job has stopped; calls of the broker use it. lanesCtx ends when a drain gives up what still runs.
-	ctx, lanesCtx       context.Context         //nolint:containedctx // the job's lifetime
-	cancel, cancelLanes context.CancelCauseFunc //
+	ctx, lanesCtx       context.Context
+	cancel, cancelLanes context.CancelCauseFunc
 	// hung is how many fenced lanes have not come back.
 	hung atomic.Int64
 }

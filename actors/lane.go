@@ -45,7 +45,7 @@ type lane struct {
 	begunSeq atomic.Uint64
 	// call is the context of the calls; it is renewed after a call that ran past its deadline.
 	call   atomic.Pointer[callContext]
-	parent context.Context //nolint:containedctx // the lane's lifetime
+	parent context.Context // the lane's lifetime
 
 	// What follows belongs to whoever's turn it is by the word; mu is held to change what snapshots look at.
 	mu sync.Mutex
@@ -85,6 +85,7 @@ type lane struct {
 // callContext is a context with the function that ends it.
 type callContext struct {
 	context.Context
+
 	cancel context.CancelCauseFunc
 }
 

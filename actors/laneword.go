@@ -19,8 +19,9 @@ const (
 	laneRunning
 	laneExpired
 	laneFenced
-	laneStates = 4
 )
+
+const laneStates = 4
 
 // enter starts a call of user code.
 func (w *laneWord) enter() {

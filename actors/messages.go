@@ -81,6 +81,7 @@ type wake struct{ internal }
 // flush tells a lane to hand on half-full batches and to give up parked messages of closing queues that are due after by.
 type flush struct {
 	internal
+
 	by int64
 }
 
@@ -88,6 +89,7 @@ type flush struct {
 type (
 	laneReady struct {
 		internal
+
 		lane *lane
 	}
 	laneFailed struct {
@@ -108,10 +110,12 @@ type (
 type (
 	laneHung struct {
 		internal
+
 		old, fresh *lane
 	}
 	laneReplaced struct {
 		internal
+
 		lane *lane
 	}
 )
@@ -129,6 +133,7 @@ type (
 	}
 	admit struct {
 		internal
+
 		block *block
 	}
 	passed struct {

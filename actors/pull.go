@@ -21,6 +21,7 @@ const pullBytes = 128 << 10
 // and feeds the entry channel. It never blocks: the pull runs on a goroutine of its own.
 type puller struct {
 	*job
+
 	self   *actor.PID
 	slot   *slot
 	entry  *channel
@@ -34,7 +35,7 @@ type puller struct {
 	pulling bool
 	seq     uint64
 	cancel  context.CancelFunc
-	ctx     context.Context //nolint:containedctx // the puller's lifetime
+	ctx     context.Context // the puller's lifetime
 	paused  bool
 	stopped bool
 	tries   int
@@ -73,6 +74,7 @@ type (
 	stopPulls    struct{ internal }
 	pullsStopped struct {
 		internal
+
 		slot *slot
 	}
 	pulled struct {
@@ -84,6 +86,7 @@ type (
 	}
 	pullAgain struct {
 		internal
+
 		seq uint64
 	}
 	setPaused struct {

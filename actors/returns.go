@@ -50,6 +50,7 @@ type (
 	}
 	returnAgain struct {
 		internal
+
 		r *returning
 	}
 )

@@ -17,6 +17,7 @@ import (
 // results back to it.
 type tracker struct {
 	*job
+
 	self   *actor.PID
 	queues []*tracked
 	lanes  []*watched
@@ -73,6 +74,7 @@ type (
 	deadlineTick struct{ internal }
 	closeDue     struct {
 		internal
+
 		q *tracked
 	}
 	commitResult struct {
@@ -320,7 +322,7 @@ func (t *tracker) broken(what string, q *tracked, err error) {
 func jitter(d time.Duration) time.Duration {
 	const fifth = 5
 
-	return d - d/fifth + time.Duration(rand.Int64N(int64(d)*2/fifth+1)) //nolint:gosec // not a secret
+	return d - d/fifth + time.Duration(rand.Int64N(int64(d)*2/fifth+1))
 }
 
 // backoff returns the pause before try number tries+1: first, doubled for each further try, at most limit, with jitter.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime/debug"
+	"slices"
 )
 
 // Chain is the stages of one lane, fused: each stage's emit is a plain call of the next one. A panic, an error, a filtered
@@ -105,14 +106,14 @@ func (c *Chain) Open(ctx context.Context) error {
 func (c *Chain) Close() error {
 	var errs []error
 
-	for i := len(c.links) - 1; i >= 0; i-- {
-		closer, ok := c.links[i].stage.(io.Closer)
+	for _, l := range slices.Backward(c.links) {
+		closer, ok := l.stage.(io.Closer)
 		if !ok {
 			continue
 		}
 
 		if err := closer.Close(); err != nil {
-			errs = append(errs, &StageError{Channel: c.channel, Stage: c.links[i].name, Err: err})
+			errs = append(errs, &StageError{Channel: c.channel, Stage: l.name, Err: err})
 		}
 	}
 

@@ -1,0 +1,236 @@
+package actors
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// find returns the tally of an offset in flight; nil when there is none.
+func (q *tracked) find(o pipeline.Offset) *tally {
+	if !q.window.IsInFlight(o) {
+		return nil
+	}
+
+	for _, b := range q.blocks {
+		i, ok := slices.BinarySearchFunc(b.records[:b.n], o, func(r record, o pipeline.Offset) int {
+			return cmp.Compare(r.offset, o)
+		})
+		if ok {
+			return &b.tallies[i]
+		}
+	}
+
+	return nil
+}
+
+// locate says where the message of a tally is and what happens to it next.
+func (t *tracker) locate(target *tally) *Blocking {
+	_, rec := offsetOf(target)
+	b := &Blocking{Offset: rec.offset, MessageID: rec.id, Key: rec.key, Attempt: rec.delivery, Lane: -1}
+
+	if f := target.failure.Load(); f != nil && f.err != nil {
+		b.LastError = f.err.Error()
+	}
+
+	if r := t.returns.all[target]; r != nil {
+		t.locateReturn(b, r)
+
+		return b
+	}
+
+	for _, w := range t.lanes {
+		if t.locateInLane(b, w, target) {
+			return b
+		}
+	}
+
+	for _, c := range t.channels {
+		for _, in := range c.inboxes {
+			in.each(func(e *entry) bool {
+				if !e.t.standsFor(target) {
+					return true
+				}
+
+				b.Doing, b.Channel, b.Stage = "waits for a lane", c.spec.Name, c.stageName(e.stage)
+				b.Next = "the next free lane of " + c.spec.Name + " takes it up"
+
+				return false
+			})
+
+			if b.Doing != "" {
+				return b
+			}
+		}
+	}
+
+	b.Doing = "is on its way between two actors"
+
+	return b
+}
+
+func (t *tracker) locateReturn(b *Blocking, r *returning) {
+	b.Doing = "goes back to the broker"
+	if r.outcome.Verdict == pipeline.DeadLetter {
+		b.Doing = "goes to the dead letters"
+	}
+
+	b.Channel, b.Stage, b.Attempt = r.failure.err.Channel, r.failure.err.Stage, r.failure.attempts
+	b.LastError, b.Next = r.failure.err.Error(), "the broker's answer"
+
+	if r.err != nil {
+		b.LastError = "refused " + strconv.Itoa(r.tries) + " times: " + r.err.Error()
+	}
+
+	if r.next != 0 {
+		b.Next, b.NextAt = "it is offered to the broker again", t.clock.at(r.next)
+	}
+}
+
+func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
+	l := w.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	place := func(doing string, stage int32) {
+		b.Doing, b.Channel, b.Lane, b.Stage = doing, l.ch.spec.Name, l.num, l.ch.stageName(stage)
+	}
+
+	if t.locateRunning(b, w, target, place) {
+		return true
+	}
+
+	for i := range l.parking.parked {
+		p := &l.parking.parked[i]
+		if p.t.standsFor(target) {
+			place("is retried later", p.stage)
+			b.Attempt += int(p.tries)
+			b.LastError, b.Next, b.NextAt = p.err.Error(), "it is tried again in place", t.clock.at(p.due)
+
+			return true
+		}
+	}
+
+	for _, h := range l.parking.holds {
+		for i := range h.followers {
+			if h.followers[i].t.standsFor(target) {
+				place("waits behind its key", h.followers[i].stage)
+				b.Next = "it runs after the earlier message of its key, which is retried"
+
+				return true
+			}
+		}
+	}
+
+	for i := range l.waiting {
+		if l.waiting[i].t.standsFor(target) {
+			place("waits in a batch", l.ch.endStage())
+			b.Next = "the batch is handed on when it is full, or by then"
+			b.NextAt = t.clock.at(l.pendingSince + int64(l.ch.spec.Batch.Every))
+
+			return true
+		}
+	}
+
+	return false
+}
+
+// locateRunning looks at what a lane has taken up. The caller holds the lane's mu.
+func (t *tracker) locateRunning(b *Blocking, w *watched, target *tally, place func(string, int32)) bool {
+	l := w.lane
+	seq, state := l.word.look()
+	since := l.begun.Load()
+
+	if w.seq == seq {
+		since = w.since
+	}
+
+	deadline := func() {
+		b.Since = t.clock.at(since)
+		b.Next, b.NextAt = "the deadline gives it up", t.clock.at(since+int64(l.ch.spec.Timeout))
+
+		if state == laneExpired {
+			b.Next, b.NextAt = "its lane is replaced", t.clock.at(w.expired+int64(t.look()))
+		}
+	}
+
+	if l.sinking > 0 {
+		for i := range min(l.sinking, len(l.waiting)) {
+			if l.waiting[i].t.standsFor(target) {
+				place("runs", l.ch.endStage())
+				deadline()
+
+				return true
+			}
+		}
+	}
+
+	for i := range l.work {
+		if !l.work[i].t.standsFor(target) {
+			continue
+		}
+
+		switch at := int(int64(seq) - int64(l.base)); {
+		case i == at && l.sinking == 0 && state != laneOurs:
+			place("runs", int32(l.chain.At()))
+			deadline()
+		case i < at:
+			place("waits in a batch", l.ch.endStage())
+			b.Next = "the batch is handed on at the end of the lane's turn"
+		default:
+			place("waits for a lane", l.work[i].stage)
+			b.Next = "the lane takes it up after what runs now"
+		}
+
+		return true
+	}
+
+	return false
+}
+
+// standsFor says whether t is the tally of target or a joint one of it.
+func (t *tally) standsFor(target *tally) bool {
+	if t == target {
+		return true
+	}
+
+	return slices.ContainsFunc(t.joint, func(p *tally) bool { return p.standsFor(target) })
+}
+
+// maxUnfinished is how many unfinished messages a report lists.
+const maxUnfinished = 100
+
+// unfinished lists what a closing queue leaves behind.
+func (t *tracker) unfinished(q *tracked) ([]Unfinished, int) {
+	count, _ := q.window.InFlight()
+
+	var list []Unfinished
+
+	for _, b := range q.blocks {
+		for i := range b.n {
+			if len(list) == maxUnfinished {
+				return list, count
+			}
+
+			rec := &b.records[i]
+			if !q.window.IsInFlight(rec.offset) {
+				continue
+			}
+
+			at := t.locate(&b.tallies[i])
+			holder := at.Doing
+
+			if at.Channel != "" {
+				holder += " at " + at.Channel + "/" + at.Stage
+			}
+
+			list = append(list, Unfinished{
+				Queue: q.slot.lease.Queue, Offset: rec.offset, MessageID: rec.id, Holder: holder,
+			})
+		}
+	}
+
+	return list, count
+}
