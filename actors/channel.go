@@ -4,25 +4,20 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/millrace/millrace/pipeline"
 )
 
 // channel is a running channel: what its lanes share, and what others must know to send messages to it.
 // All fields but the atomic ones are set before the first lane starts and not changed afterwards.
 type channel struct {
+	*job
+
 	spec *pipeline.Channel
 	// inPlace: failures are retried by the lane, since sending a message back would break an order.
 	inPlace bool
-	policy  pipeline.RetryPolicy
 	// inboxes is one for all lanes of an unordered channel, otherwise one a lane.
 	inboxes []*inbox
 	targets []*channel
-	clock   *clock
-	root    *actor.RootContext
-	tracker *actor.PID
-	engine  *actor.PID
 	// flushing is above zero while half-full batches are to be handed on without waiting.
 	flushing atomic.Int32
 }
@@ -56,7 +51,7 @@ func (c *channel) inboxOf(lane int) *inbox {
 // again decides whether a failure is retried in place, and how long to wait. attempts counts this one.
 func (c *channel) again(err error, attempts int, since, now int64) (time.Duration, bool) {
 	if c.inPlace {
-		o := c.policy.Decide(attempts, err)
+		o := c.plan.Job.Retry.Decide(attempts, err)
 
 		return o.Delay, o.Verdict == pipeline.Retry
 	}

@@ -226,7 +226,8 @@ var _ error = (*HungLanesError)(nil)
 // Error names the place and the way out.
 func (e *HungLanesError) Error() string {
 	return "actors: more than " + strconv.Itoa(e.Limit) + " calls do not return, the last one in " +
-		e.Last.Channel + "/" + e.Last.Stage + ": let it heed its context, raise the channel's time-out, or raise Options.HungLanes"
+		e.Last.Channel + "/" + e.Last.Stage +
+		": let it heed its context, raise the channel's time-out, or raise Options.HungLanes"
 }
 
 // Unwrap returns the place.

@@ -47,10 +47,7 @@ func (j *job) wire() {
 
 	for i := range specs {
 		spec := &specs[i]
-		c := &channel{
-			spec: spec, inPlace: j.plan.InPlace[i], policy: j.plan.Job.Retry,
-			clock: j.clock, root: j.root, tracker: j.tracker, engine: j.engine,
-		}
+		c := &channel{job: j, spec: spec, inPlace: j.plan.InPlace[i]}
 
 		if spec.Order == pipeline.OrderNone {
 			c.inboxes = []*inbox{newInbox(spec.Lanes)}

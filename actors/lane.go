@@ -140,6 +140,8 @@ func (l *lane) name() string { return l.ch.spec.Name + "-" + strconv.Itoa(l.num)
 
 // Receive is the lane's actor behaviour.
 func (l *lane) Receive(c actor.Context) {
+	defer l.ch.contain("a lane")
+
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		l.pid = c.Self()

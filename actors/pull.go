@@ -110,6 +110,8 @@ func newPuller(j *job, s *slot, from consumer.Checkpoint) *puller {
 
 // Receive is the pull-queue actor's behaviour.
 func (p *puller) Receive(c actor.Context) {
+	defer p.contain("a pull-queue actor")
+
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		p.self = c.Self()

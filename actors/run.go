@@ -229,6 +229,10 @@ func ask[T any](ctx context.Context, r *Running, m any) (T, error) {
 			return t, nil
 		}
 
+		if _, gone := got.(*actor.DeadLetterResponse); gone {
+			return zero, ErrStopped
+		}
+
 		return zero, fmt.Errorf("actors: %T: unexpected answer %T", m, got)
 	}
 }

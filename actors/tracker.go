@@ -88,6 +88,8 @@ type (
 
 // Receive is the tracker's actor behaviour.
 func (t *tracker) Receive(c actor.Context) {
+	defer t.contain("the tracker")
+
 	t.receive(c)
 
 	for _, b := range t.spent {
