@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/consumer/embedded"
+	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins/file"
+	"github.com/millrace/millrace/plugins/topic"
+)
+
+// The exit codes; the help explains them.
+const (
+	exitBalanced   = 0
+	exitFailed     = 1
+	exitUsage      = 2
+	exitUnbalanced = 3
+	exitStopped    = 130
+)
+
+// How the jobs of a demo are tuned: so that a run of a second has something to show.
+const (
+	commitEvery = 100 * time.Millisecond
+	// timeout is how long a lane may work at one event.
+	timeout  = 2 * time.Second
+	attempts = 3
+)
+
+// session is one run over a directory.
+type session struct {
+	options
+
+	dir    string
+	screen *screen
+	broker *embedded.Broker
+	runs   *runs
+	feed   []event
+	// trouble is what this run breaks.
+	trouble *trouble
+	files   map[string]*file.Sink
+	// quakes and alerts are the running jobs.
+	quakes, alerts *actors.Running
+	// told takes the lines about events; what does not fit is left out.
+	told chan string
+	// began is when the jobs were started.
+	began time.Time
+}
+
+// run is the demo from start to end; it returns the exit code.
+func run(ctx context.Context, o options, s *screen) (code int, err error) {
+	dir, err := workDir(o.keep)
+	if err != nil {
+		return exitFailed, err
+	}
+
+	broker, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "broker")}) //nolint:contextcheck // it takes none
+	if err != nil {
+		return exitFailed, fmt.Errorf("demo: %w", err)
+	}
+
+	d := &session{options: o, dir: dir, screen: s, broker: broker, told: make(chan string, 100)}
+	code, err = d.run(ctx)
+
+	if err = errors.Join(err, broker.Close()); err != nil {
+		code = exitFailed
+	}
+
+	switch {
+	case o.keep != "":
+		s.notef("kept in %s", dir)
+	case code == exitBalanced || code == exitStopped:
+		if err := os.RemoveAll(dir); err != nil {
+			return exitFailed, fmt.Errorf("demo: %w", err)
+		}
+	default:
+		s.notef("left for you to look at: %s", dir)
+	}
+
+	return code, err
+}
+
+// workDir returns the directory to work in: keep, or one of the system's temporary ones.
+func workDir(keep string) (string, error) {
+	if keep == "" {
+		dir, err := os.MkdirTemp("", "millrace-demo-")
+		if err != nil {
+			return "", fmt.Errorf("demo: %w", err)
+		}
+
+		return dir, nil
+	}
+
+	if err := os.MkdirAll(keep, 0o750); err != nil {
+		return "", fmt.Errorf("demo: -keep: %w", err)
+	}
+
+	return keep, nil
+}
+
+func (d *session) run(ctx context.Context) (int, error) {
+	if err := d.prepare(ctx); err != nil {
+		return exitFailed, err
+	}
+
+	if d.killAfter > 0 {
+		time.AfterFunc(d.killAfter, killSelf)
+	}
+
+	if err := d.start(); err != nil {
+		return exitFailed, err
+	}
+
+	// Only the jobs' work is cut short by ctx; what follows reads what they have left.
+	after := context.WithoutCancel(ctx)
+	stopped, err := d.watch(ctx)
+	counts := d.counted(after)
+
+	if err := errors.Join(err, d.drain(stopped)); err != nil {
+		return exitFailed, err
+	}
+
+	return d.reconcile(after, counts, stopped)
+}
+
+// prepare opens the books of the directory and makes the topics.
+func (d *session) prepare(ctx context.Context) error {
+	for name, queues := range topics() {
+		if err := d.broker.CreateTopic(ctx, name, queues); err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+	}
+
+	var err error
+	if d.runs, err = openRuns(d.dir, d.repeat); err != nil {
+		return err
+	}
+
+	if d.feed, err = readFeed(d.runs.Repeat); err != nil {
+		return err
+	}
+
+	d.trouble = pickTrouble(d.options, d.feed)
+
+	return nil
+}
+
+// start starts both jobs, the second one first.
+func (d *session) start() error {
+	p := parts{
+		run: d.runs.current(), trouble: d.trouble.stage(),
+		retry: retryOptions{attempts: attempts, delay: d.retryDelay, timeout: timeout},
+	}
+
+	d.files = make(map[string]*file.Sink)
+
+	for name, sink := range map[string]*pipeline.Sink{
+		archiveFile: &p.archive, summariesFile: &p.summaries, alertsFile: &p.alerts,
+	} {
+		f, err := file.New(file.Options{Path: filepath.Join(d.dir, name)}, nil)
+		if err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+
+		d.files[name], *sink = f, f
+	}
+
+	alerts, err := topic.New(d.broker, topic.Options{Name: alertsTopic})
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+
+	p.alertsTopic = alerts
+	options := actors.Options{CommitEvery: commitEvery}
+	d.began = time.Now()
+
+	if d.alerts, err = actors.Start(alertsJob(p), d.broker, options); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+
+	if d.quakes, err = actors.Start(quakesJob(p), d.broker, options); err != nil {
+		d.alerts.Drain(0)
+
+		return fmt.Errorf("demo: %w", err)
+	}
+
+	for _, job := range []*actors.Running{d.alerts, d.quakes} {
+		job.OnEvent(d.note)
+	}
+
+	return nil
+}
+
+// note passes on what is worth a line. It is called by actors and must not wait.
+func (d *session) note(e actors.Event) {
+	if line := tell(e); line != "" {
+		select {
+		case d.told <- line:
+		default:
+		}
+	}
+}
