@@ -21,11 +21,13 @@ type owned struct {
 	puller *actor.PID
 	// closing: pulling has been stopped; stopped: and the puller has said so.
 	closing, stopped bool
-	// err is why the start could not be found, tries how often; behind is since when the broker's answer is too low.
+	// err is why the start could not be found, tries how often; behind is since when the broker's answer is low, which is
+	// too low.
 	err    error
 	tries  int
 	retry  int64
 	behind int64
+	low    pipeline.Offset
 	// seek is what to do when the queue has closed; nil means to give it up.
 	seek    *Seek
 	seekers []*actor.PID
@@ -156,12 +158,20 @@ func (e *engine) found(c actor.Context, q *owned, m *found) {
 	err := m.err
 	if err == nil {
 		err = e.checkRewind(q, m)
+	} else {
+		q.behind = 0
 	}
 
 	if err != nil {
 		q.err = err
 		q.tries++
 		pause := backoff(e.opts.PullBackoff, maxPullBackoff, q.tries)
+
+		if q.behind != 0 {
+			// Whether the answer stays the same can only be said of answers.
+			pause = min(pause, jitter(e.opts.RewindPatience/rewindLooks))
+		}
+
 		q.retry = e.clock.now() + int64(pause)
 
 		e.log.Warn("a queue cannot be started yet", zap.Stringer("queue", q.lease.Queue), zap.Duration("again", pause),
@@ -189,9 +199,17 @@ func (e *RewoundError) Error() string {
 		" it is followed when it stays so (Options.Rewind), or seek the queue", e.Queue, e.Stored, e.Known)
 }
 
-// checkRewind refuses a stored offset below what this job has committed, until it has stayed the same long enough.
+// rewindLooks is how many answers in a row must agree, at least, before the job goes back to what they say. A guess.
+const rewindLooks = 8
+
+// checkRewind refuses a stored offset below what this job has committed, until it has stayed the same long enough. Where
+// the store has no offset any more, the start position may not skip what this job has not finished either.
 func (e *engine) checkRewind(q *owned, m *found) error {
 	known, ok := e.seen[q.lease.Queue]
+	if ok && !m.stored {
+		m.cp.Next = min(m.cp.Next, known)
+	}
+
 	if !ok || m.cp.Next >= known {
 		q.behind = 0
 
@@ -199,8 +217,8 @@ func (e *engine) checkRewind(q *owned, m *found) error {
 	}
 
 	now := e.clock.now()
-	if q.behind == 0 {
-		q.behind = max(now, 1)
+	if q.behind == 0 || q.low != m.cp.Next {
+		q.behind, q.low = max(now, 1), m.cp.Next
 		e.publish(&OffsetRewound{In: e.in(), Queue: q.lease.Queue, From: known, To: m.cp.Next})
 	}
 
