@@ -20,7 +20,7 @@ type Faults struct {
 	Refuse map[Op]float64
 	// Lose are the rates at which calls fail although they took effect: their answer got lost.
 	Lose map[Op]float64
-	// Slow are the rates at which calls take time before they do anything, up to Delay.
+	// Slow are the rates at which calls take time, up to Delay: some before they take effect, some before they answer.
 	Slow map[Op]float64
 	// Delay is the longest time that a slow call takes; 0 means 1 s.
 	Delay time.Duration
@@ -111,13 +111,13 @@ func (b *Broker) append(log *queueLog, r record) {
 	log.moveEnd(log.end + gap)
 }
 
-// slowness returns how long a call has to wait before it does anything.
-func (b *Broker) slowness(op Op) time.Duration {
+// slowness returns how long a call takes before its effect, and after it.
+func (b *Broker) slowness(op Op) (first, then time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
 	if !b.happens(b.faults.Slow[op]) {
-		return 0
+		return 0, 0
 	}
 
 	longest := b.faults.Delay
@@ -125,21 +125,48 @@ func (b *Broker) slowness(op Op) time.Duration {
 		longest = time.Second
 	}
 
-	return time.Duration(b.rnd.Int64N(int64(longest)) + 1)
-}
-
-// do is the frame of every call: slowness, refusal, the call's own action under the lock, a lost answer, the ledger.
-func (b *Broker) do(ctx context.Context, call Call, act func(*Call) error) error {
-	if d := b.slowness(call.Op); d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+	slow := time.Duration(b.rnd.Int64N(int64(longest)) + 1)
+	if b.rnd.IntN(2) == 0 {
+		return slow, 0
 	}
 
+	return 0, slow
+}
+
+// pass lets time pass; it fails when the context ends first.
+func pass(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// do is the frame of every call: its slowness around its effect.
+func (b *Broker) do(ctx context.Context, call Call, act func(*Call) error) error {
+	first, then := b.slowness(call.Op)
+	if err := pass(ctx, first); err != nil {
+		return err
+	}
+
+	err := b.effect(ctx, call, act)
+	if late := pass(ctx, then); late != nil {
+		return late
+	}
+
+	return err
+}
+
+// effect is the part of a call that is done under the lock: refusal, the call's own action, a lost answer, the ledger.
+func (b *Broker) effect(ctx context.Context, call Call, act func(*Call) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 

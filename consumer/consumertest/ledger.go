@@ -50,7 +50,8 @@ type Call struct {
 	Repeated bool
 	// Applied: the call took effect, even if Err says otherwise because its answer got lost.
 	Applied bool
-	Err     error
+	// Err is the broker's answer; a caller that did not wait for it got an error of its context's.
+	Err error
 }
 
 // of notes which message the call is about.

@@ -88,8 +88,15 @@ func (m *member) seen(l consumer.Lease, c consumer.Checkpoint, err error) {
 	}
 	seen.Before, seen.Stored = m.g.offsets(m)[l.Queue]
 
+	seen.Before = clone(seen.Before)
+
 	if log, unknown := m.b.log(l.Queue); unknown == nil {
-		for i := log.at(seen.Before.Next); i < len(log.records); i++ {
+		end := c.Next
+		if len(c.Done) > 0 {
+			end = c.Done[len(c.Done)-1].To
+		}
+
+		for i := log.at(seen.Before.Next); i < log.at(end); i++ {
 			r := m.g.describe(&log.records[i])
 			if c.Finished(r.Offset) && !seen.Before.Finished(r.Offset) {
 				seen.Covers = append(seen.Covers, r)
@@ -97,7 +104,6 @@ func (m *member) seen(l consumer.Lease, c consumer.Checkpoint, err error) {
 		}
 	}
 
-	seen.Before = clone(seen.Before)
 	m.b.cfg.OnCommit(seen)
 }
 

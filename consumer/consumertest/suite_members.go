@@ -158,8 +158,16 @@ func leftIsLeft(w *world) {
 	waiting := make(chan error, 1)
 
 	go func() {
-		_, err := p.Assigned(w.Context(), p.assigned.Generation)
-		waiting <- err
+		for known := p.assigned.Generation; ; {
+			a, err := p.Assigned(w.Context(), known)
+			if err != nil {
+				waiting <- err
+
+				return
+			}
+
+			known = a.Generation
+		}
 	}()
 
 	p.quiet(l, next)

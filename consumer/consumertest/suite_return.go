@@ -20,6 +20,7 @@ func returning() []guarantee {
 		{"a dead letter says where it comes from and why", nil, deadLetterSaysWhy},
 		{"a dead letter goes to the topic that it is meant for", nil, deadLetterTopic},
 		{"a message dead-lettered twice is one dead letter", idempotent, deadOnce},
+		{"what is not there cannot be returned", nil, nothingToReturn},
 		{
 			"what was returned is finished, whatever was committed",
 			func(f Features) bool { return f.ReturnedIsFinished }, returnedIsFinished,
@@ -227,11 +228,13 @@ func deadLetters(w *world, topic string) []*pipeline.Message {
 	p, leases := mourner(w, topic)
 	defer p.leave()
 
+	const some = 10
+
 	var all []*pipeline.Message
 
 	for _, l := range leases {
 		for from := p.first(l); from < p.find(l, pipeline.Last); {
-			batch := p.pull(l, from, consumer.Limit{Messages: plenty, Bytes: plenty})
+			batch := p.pull(l, from, consumer.Limit{Messages: some, Bytes: plenty})
 			from = batch.Next
 			all = append(all, batch.Messages...)
 		}
@@ -287,6 +290,22 @@ func deadOnce(w *world) {
 
 	if dead := deadLetters(w, consumer.DeadLetterTopic(w.group)); len(dead) != 1 {
 		w.Errorf("%d dead letters, want 1", len(dead))
+	}
+}
+
+func nothingToReturn(w *world) {
+	p, pulled, _ := taken(w)
+	pulled.Origin.Offset += 1000
+
+	ctx, cancel := w.within()
+	defer cancel()
+
+	if err := p.SendBack(ctx, pulled, 0); err == nil {
+		w.Error("a message that the queue does not hold was sent back")
+	}
+
+	if err := p.DeadLetter(ctx, pulled, someCause("")); err == nil {
+		w.Error("a message that the queue does not hold was dead-lettered")
 	}
 }
 
