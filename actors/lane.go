@@ -64,9 +64,11 @@ type lane struct {
 	pendingBytes int64
 	pendingSince int64
 	parking      parking
-	// shown and waiting are what snapshots see of counts and pending, as of the end of the last turn.
-	shown   LaneCounts
-	waiting []entry
+	// shown, waiting and waitingSince are what snapshots see of counts, pending and pendingSince, as of the end of the last
+	// turn or the begin of the present call of the sink or gather stage.
+	shown        LaneCounts
+	waiting      []entry
+	waitingSince int64
 
 	// What follows is touched only by the lane's own goroutine.
 	grab   [blockSize]entry

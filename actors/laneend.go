@@ -35,7 +35,7 @@ func (l *lane) tell() {
 	}
 
 	l.mu.Lock()
-	l.shown, l.waiting = l.counts, l.pending
+	l.shown, l.waiting, l.waitingSince = l.counts, l.pending, l.pendingSince
 	l.mu.Unlock()
 }
 
@@ -59,7 +59,7 @@ func (l *lane) handOn() bool {
 	}
 
 	l.mu.Lock()
-	l.sinking = n
+	l.sinking, l.waiting, l.waitingSince = n, l.pending, l.pendingSince
 	l.mu.Unlock()
 
 	l.outs = l.outs[:0]

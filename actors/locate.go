@@ -128,7 +128,7 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 		if l.waiting[i].t.standsFor(target) {
 			place("waits in a batch", l.ch.endStage())
 			b.Next = "the batch is handed on when it is full, or by then"
-			b.NextAt = t.clock.at(l.pendingSince + int64(l.ch.spec.Batch.Every))
+			b.NextAt = t.clock.at(l.waitingSince + int64(l.ch.spec.Batch.Every))
 
 			return true
 		}
