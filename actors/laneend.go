@@ -229,7 +229,7 @@ func (l *lane) settleGathered(parents []*tally) {
 
 	joint := newJoint(parents)
 	joint.add(len(l.outs) - 1)
-	l.place(joint, 0)
+	l.place(joint, 0, 0)
 	l.outs = l.outs[:0]
 }
 

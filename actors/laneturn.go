@@ -189,7 +189,7 @@ func (l *lane) settle(e *entry, err error) {
 		l.report.finish(e.t, false)
 	default:
 		e.t.add(k - 1)
-		l.place(e.t, e.since)
+		l.place(e.t, e.since, l.triesAtEnd(e))
 	}
 
 	if len(l.missed) > 0 {
@@ -223,8 +223,17 @@ func (l *lane) settleError(e *entry, err error) {
 	e.t.fail(&failure{err: failed, attempts: e.t.record().delivery + int(e.tries)})
 }
 
+// triesAtEnd is how often the end of the channel has failed on an entry: one that is tried again there keeps its count.
+func (l *lane) triesAtEnd(e *entry) int32 {
+	if e.stage == l.ch.endStage() {
+		return e.tries
+	}
+
+	return 0
+}
+
 // place puts the outputs of one entry to the end of the channel or into the buffers of its routes.
-func (l *lane) place(t *tally, since int64) {
+func (l *lane) place(t *tally, since int64, tries int32) {
 	for _, o := range l.outs {
 		if o.route >= 0 {
 			l.routed[o.route] = append(l.routed[o.route], entry{m: o.m, t: t})
@@ -236,7 +245,7 @@ func (l *lane) place(t *tally, since int64) {
 			l.pendingSince = l.begun.Load()
 		}
 
-		l.pending = append(l.pending, entry{m: o.m, t: t, stage: l.ch.endStage(), since: since})
+		l.pending = append(l.pending, entry{m: o.m, t: t, stage: l.ch.endStage(), tries: tries, since: since})
 
 		if l.ch.spec.Batch.Bytes > 0 {
 			l.pendingBytes += int64(o.m.Size())
