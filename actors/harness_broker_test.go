@@ -1,0 +1,195 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
+	"github.com/millrace/millrace/pipeline"
+)
+
+func silent(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// watchedBroker looks at the calls that one process makes, at the moment when it makes them.
+type watchedBroker struct {
+	consumer.Broker
+
+	p *proc
+}
+
+func (b *watchedBroker) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
+	m, err := b.Broker.Join(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+
+	return &watchedMember{Member: m, p: b.p}, nil
+}
+
+type watchedMember struct {
+	consumer.Member
+
+	p *proc
+}
+
+// owned is I4: what a queue's owner has given up, it leaves alone.
+func (m *watchedMember) owned(what string, l consumer.Lease) {
+	w := m.p.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if m.p.revoked[l] && !m.p.crashed {
+		w.breach("I4", "%s: %s of %s in epoch %d after it was given up", m.p.name, what, l.Queue, l.Epoch)
+	}
+}
+
+func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
+	m.owned("a commit", l)
+
+	return m.Member.Commit(ctx, l, c)
+}
+
+func (m *watchedMember) Pull(
+	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
+) (consumer.Batch, error) {
+	m.pulling(l.Queue, 1)
+
+	defer m.pulling(l.Queue, -1)
+
+	return m.Member.Pull(ctx, l, from, limit)
+}
+
+func (m *watchedMember) pulling(q pipeline.Queue, n int) {
+	m.p.w.mu.Lock()
+	defer m.p.w.mu.Unlock()
+
+	m.p.pulling[q] += n
+}
+
+func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {
+	c, err := m.Member.Stored(ctx, q)
+
+	m.p.w.mu.Lock()
+	m.p.answered[q] = c
+	m.p.w.mu.Unlock()
+
+	return c, err
+}
+
+func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
+	w, a := m.p.w, attemptOf(back)
+	m.owned("a send-back", a.lease())
+
+	w.mu.Lock()
+	w.returns("a send-back", back)
+
+	if w.spec.ordered {
+		w.breach("I7", "%s was sent back from an ordered job", back.ID)
+	}
+
+	if back.Origin.Delivery >= w.spec.retry.Attempts {
+		w.breach("I8", "%s was sent back at delivery %d of %d", back.ID, back.Origin.Delivery, w.spec.retry.Attempts)
+	}
+	w.mu.Unlock()
+
+	err := m.Member.SendBack(ctx, back, delay)
+	w.returnedOne(a, err)
+
+	return err
+}
+
+func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, c consumer.Cause) error {
+	w, a := m.p.w, attemptOf(dead)
+	m.owned("a dead letter", a.lease())
+
+	w.mu.Lock()
+	w.returns("a dead letter", dead)
+
+	if !w.rejected[dead.ID] && c.Deliveries < w.spec.retry.Attempts {
+		w.breach("I8", "%s is a dead letter after %d of %d deliveries", dead.ID, c.Deliveries, w.spec.retry.Attempts)
+	}
+	w.mu.Unlock()
+
+	err := m.Member.DeadLetter(ctx, dead, c)
+	w.returnedOne(a, err)
+
+	return err
+}
+
+func attemptOf(m *pipeline.Message) attempt {
+	return attempt{place: place{queue: m.Origin.Queue, offset: m.Origin.Offset}, epoch: m.Origin.Epoch}
+}
+
+// returns checks that a message is handed back for a reason, and once. The caller holds mu.
+func (w *world) returns(what string, m *pipeline.Message) {
+	a := attemptOf(m)
+
+	if !w.failed[a] {
+		w.breach("cancelled is not failed", "%s of %s, of which nothing has failed", what, m.ID)
+	}
+
+	if w.returned[a] {
+		w.breach("I8", "%s of %s, which was taken back already", what, m.ID)
+	}
+
+	for _, c := range w.calls[m.ID] {
+		for _, r := range c.refs {
+			if r.attempt == a && !c.hung && !c.p.crashed {
+				w.breach("I11", "%s of %s, which still runs in %s", what, m.ID, w.where(c))
+			}
+		}
+	}
+}
+
+func (w *world) returnedOne(a attempt, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if err == nil {
+		w.returned[a] = true
+	}
+}
+
+// onCommit checks every commit that the broker sees. It runs under the broker's lock.
+func (w *world) onCommit(c consumertest.Commit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.stats.commits++
+	w.note("%s: commit %s epoch %d: %v (%v)", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, c.Err)
+
+	for _, r := range c.Covers {
+		if !r.Returned && !w.done[place{queue: r.Queue, offset: r.Offset}] {
+			w.breach("I2", "%s commits %s: %v, which covers %d (%s) that is not finished", c.Instance, c.Lease.Queue,
+				c.Checkpoint, r.Offset, r.ID)
+		}
+	}
+
+	if c.Err != nil {
+		return
+	}
+
+	if last, ok := w.commits[c.Lease]; ok && !growsFrom(last, c.Checkpoint) {
+		w.breach("I3", "%s commits %s in epoch %d: %v after %v", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, last)
+	}
+
+	w.commits[c.Lease] = c.Checkpoint
+}
+
+// growsFrom says whether b calls everything finished that a does.
+func growsFrom(a, b consumer.Checkpoint) bool {
+	if b.Next < a.Next {
+		return false
+	}
+
+	return !slices.ContainsFunc(a.Done, func(r consumer.Run) bool {
+		from := max(r.From, b.Next)
+
+		return from < r.To && !slices.ContainsFunc(b.Done, func(o consumer.Run) bool { return o.From <= from && r.To <= o.To })
+	})
+}

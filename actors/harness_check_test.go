@@ -1,0 +1,200 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
+)
+
+// checkSnapshot checks what a job says of itself in a moment of rest. The caller holds the world's mu.
+func (p *proc) checkSnapshot(s *Snapshot) {
+	w := p.w
+
+	if s.Counts.Broken != 0 {
+		w.breach("books", "%s: Counts.Broken is %d", p.name, s.Counts.Broken)
+	}
+
+	for i := range s.Queues {
+		p.checkLimits(&s.Queues[i])
+		p.checkWhy(&s.Queues[i], s.At)
+	}
+
+	p.checkInboxes(s)
+	p.checkOverdue()
+}
+
+// checkLimits is I9.
+func (p *proc) checkLimits(q *QueueStatus) {
+	w, l := p.w, p.w.spec.opts.Limits.OrDefaults()
+
+	if q.InFlight > l.Messages || q.InFlight > 1 && q.Bytes > l.Bytes || q.InFlight > 0 && q.Above+int64(q.InFlight) > l.Span+q.Above &&
+		int64(q.InFlight) > l.Span {
+		w.breach("I9", "%s: %s holds %d messages, %d bytes, above %d; limits %+v", p.name, q.Queue, q.InFlight, q.Bytes, q.Above, l)
+	}
+
+	if q.Committed > q.Min || q.Min > q.Next || q.Next > q.End {
+		w.breach("I9", "%s: the offsets of %s are out of order: %+v", p.name, q.Queue, *q)
+	}
+}
+
+// checkWhy is I12: whatever does not move has a reason, and the reason has an end.
+func (p *proc) checkWhy(q *QueueStatus, now time.Time) {
+	w, b := p.w, q.Blocking
+
+	switch {
+	case q.InFlight > 0 && b == nil:
+		w.breach("I12", "%s: %s has %d in flight, and nothing to say of the message at %d", p.name, q.Queue, q.InFlight, q.Min)
+	case b != nil && (b.Doing == "" || b.Next == ""):
+		w.breach("I12", "%s: %s stands at %d and does not say why: %+v", p.name, q.Queue, q.Min, *b)
+	case b != nil && !b.NextAt.IsZero() && now.Sub(b.NextAt) > w.late():
+		w.breach("I12", "%s: what %s waits for at %d is overdue by %s: %+v", p.name, q.Queue, q.Min, now.Sub(b.NextAt), *b)
+	case b == nil && q.Lag() > 0 && q.Waits == "" && !p.pulls(q):
+		w.breach("I12", "%s: %s lags by %d, and does not say why: %+v", p.name, q.Queue, q.Lag(), *q)
+	}
+}
+
+// pulls says whether a pull of the queue is under way.
+func (p *proc) pulls(q *QueueStatus) bool { return p.pulling[q.Queue] > 0 }
+
+// checkInboxes is I10: the inboxes of a channel hold no more than what all credit together can become there.
+func (p *proc) checkInboxes(s *Snapshot) {
+	w := p.w
+
+	limit := 0
+	for range s.Queues {
+		limit += w.spec.opts.Limits.OrDefaults().Messages
+	}
+
+	for i := range s.Channels {
+		if most := (limit + p.left) * w.spec.copies(); s.Channels[i].Waiting > most {
+			w.breach("I10", "%s: %d messages wait for %s, with %d queues", p.name, s.Channels[i].Waiting, s.Channels[i].Name, len(s.Queues))
+		}
+	}
+}
+
+// copies is how many parts of one message can be on their way at a time.
+func (s *spec) copies() int {
+	const fan = 3
+
+	n := 1
+
+	for i := range s.channels {
+		for _, k := range s.channels[i].stages {
+			if k == stageFan {
+				n *= fan
+			}
+		}
+
+		n *= max(1, len(s.channels[i].routes))
+	}
+
+	return n
+}
+
+// late is by how much a deadline may be missed: it is seen by the first look after it, and acted upon by the next one.
+func (w *world) late() time.Duration {
+	const (
+		looks = 3
+		turn  = 10 * time.Millisecond
+	)
+
+	shortest := maxLook * looksPerTimeout
+	for i := range w.spec.channels {
+		shortest = min(shortest, w.spec.channels[i].timeout)
+	}
+
+	return looks*max(shortest/looksPerTimeout, minLook) + turn
+}
+
+// checkOverdue finds calls that are past their deadline and were not given up. The queue's last owner has other worries.
+func (p *proc) checkOverdue() {
+	w := p.w
+
+	for id, calls := range w.calls {
+		for _, c := range calls {
+			ran := time.Since(c.since)
+			if c.p == p && !c.hung && !p.revoked[c.refs[0].lease()] && ran > w.spec.channels[c.channel].timeout+w.late() {
+				w.breach("deadline", "%s runs in %s for %s", id, w.where(c), ran)
+			}
+		}
+	}
+}
+
+// checkBooks is I1 at the end of a run: every message that was published has come to one end.
+func (w *world) checkBooks() {
+	dead := make(map[string]int)
+	for _, m := range w.b.Messages(consumer.DeadLetterTopic(harnessGroup)) {
+		dead[m.ID]++
+	}
+
+	delivered := make(map[string]int)
+	last := make(map[string]place)
+
+	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
+		for _, m := range w.b.Messages(topic) {
+			if delivered[m.ID] < m.Origin.Delivery {
+				delivered[m.ID] = m.Origin.Delivery
+				last[m.ID] = place{queue: m.Origin.Queue, offset: m.Origin.Offset}
+			}
+		}
+	}
+
+	back := make(map[string]int)
+
+	for _, c := range w.b.Calls(consumertest.OpSendBack) {
+		if c.Applied && !c.Repeated {
+			back[c.ID]++
+		}
+	}
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	for id := range w.expected {
+		ends := dead[id]
+		if w.done[last[id]] && dead[id] == 0 {
+			ends++
+		}
+
+		if ends != 1 || delivered[id] != back[id]+1 || delivered[id] > w.spec.retry.Attempts {
+			w.breach("I1", "%s: %d dead letters, delivered %d times and sent back %d times, last at %v, which is done: %v",
+				id, dead[id], delivered[id], back[id], last[id], w.done[last[id]])
+		}
+	}
+
+	w.checkLastWrites()
+}
+
+// checkLastWrites is I7 for sinks: inside one ownership the last writes of a key are in the order of its offsets, for all
+// that got finished.
+func (w *world) checkLastWrites() {
+	for s, writes := range w.lastWrite {
+		for o, n := range writes {
+			for other, m := range writes {
+				if o < other && n > m && w.complete[s.lease][o] && w.complete[s.lease][other] {
+					w.breach("I7", "%s: offset %d of key %q was written after %d (%v)", w.spec.site(s.channel, s.stage), o, s.key, other, s.lease)
+				}
+			}
+		}
+	}
+}
+
+// explain prints what the jobs say of themselves when a run does not come to its end.
+func (p *plan) explain() {
+	for _, proc := range p.procs {
+		s, err := proc.r.Snapshot(p.t.Context())
+		if err != nil {
+			continue
+		}
+
+		p.mu.Lock()
+		for i := range s.Queues {
+			q := &s.Queues[i]
+			p.note("%s: %+v, blocked by %+v", proc.name, *q, q.Blocking)
+		}
+
+		p.note("%s: %+v; %+v", proc.name, s.Channels, s.Counts)
+		p.mu.Unlock()
+	}
+}

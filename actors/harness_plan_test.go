@@ -1,0 +1,402 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// names are the processes that there can be at a time.
+func names() []string { return []string{"a", "b", "c"} }
+
+// plan is one run's course: trouble, then peace, then a clean stop and a start that finds nothing to do.
+type plan struct {
+	*world
+
+	// procs are the living processes by name.
+	procs map[string]*proc
+	// trouble is how much may happen: 0 nothing at all, 1 without crashes and lies, 2 everything.
+	trouble int
+}
+
+func (w *world) play() {
+	p := &plan{world: w, procs: make(map[string]*proc), trouble: w.rnd.IntN(3)}
+	p.publish(1 + w.rnd.IntN(60))
+	p.begin(names()[0])
+
+	if p.trouble > 0 {
+		w.faulty.Store(true)
+
+		for range 3 + w.rnd.IntN(15) {
+			p.step()
+			p.pass()
+			p.look()
+		}
+	}
+
+	p.heal()
+	p.settle()
+	p.stopAll()
+	p.restart()
+	close(w.release)
+	// What hung comes back now, and protoactor keeps count of undeliverable messages for a second.
+	<-time.After(10 * time.Second)
+	w.b.Close()
+	<-time.After(2 * time.Second)
+}
+
+// publish publishes messages with few keys, so that orders matter.
+func (p *plan) publish(n int) {
+	messages := make([]*pipeline.Message, n)
+
+	for i := range messages {
+		m := &pipeline.Message{ID: fmt.Sprintf("m%d", p.stats.published), Body: make([]byte, p.rnd.IntN(60))}
+		p.stats.published++
+
+		if p.rnd.IntN(8) > 0 {
+			m.Key = fmt.Sprintf("k%d", p.rnd.IntN(6))
+		}
+
+		leaves := make(map[leaf]bool)
+		p.expect(0, m.ID, leaves)
+
+		p.mu.Lock()
+		p.expected[m.ID] = leaves
+		p.mu.Unlock()
+
+		messages[i] = m
+	}
+
+	if err := p.b.Publish(p.t.Context(), "in", messages); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// pass lets a while pass, or nothing at all.
+func (p *plan) pass() {
+	const second = int(time.Second)
+
+	switch p.rnd.IntN(4) {
+	case 0:
+	case 1:
+		<-time.After(time.Duration(p.rnd.IntN(second / 50)))
+	case 2:
+		<-time.After(time.Duration(p.rnd.IntN(2 * second)))
+	default:
+		<-time.After(time.Duration(p.rnd.IntN(15 * second)))
+	}
+}
+
+// step makes one thing happen.
+func (p *plan) step() {
+	switch p.rnd.IntN(10) {
+	case 0, 1:
+		p.publish(1 + p.rnd.IntN(40))
+	case 2, 3:
+		p.b.SetFaults(p.drawFaults())
+	case 4, 5:
+		p.reassign()
+	case 6:
+		p.begin(names()[p.rnd.IntN(3)])
+	case 7:
+		p.stop(names()[p.rnd.IntN(3)], time.Duration(p.rnd.IntN(int(10*time.Second)))-time.Second)
+	case 8:
+		p.storm()
+	case 9:
+		if p.trouble > 1 {
+			p.crash(names()[p.rnd.IntN(3)])
+		}
+	}
+}
+
+// drawFaults draws what the broker does wrong from now on.
+func (p *plan) drawFaults() consumertest.Faults {
+	rates := func(ops ...consumertest.Op) map[consumertest.Op]float64 {
+		m := make(map[consumertest.Op]float64)
+
+		for _, op := range ops {
+			switch p.rnd.IntN(5) {
+			case 0:
+				m[op] = p.rnd.Float64()
+			case 1:
+				m[op] = 1
+			}
+		}
+
+		return m
+	}
+
+	f := consumertest.Faults{
+		Refuse: rates(consumertest.OpPull, consumertest.OpCommit, consumertest.OpSendBack, consumertest.OpDeadLetter,
+			consumertest.OpFind, consumertest.OpStored, consumertest.OpAssigned, consumertest.OpRelease, consumertest.OpLeave),
+		Lose: rates(consumertest.OpCommit, consumertest.OpSendBack, consumertest.OpDeadLetter, consumertest.OpRelease),
+		Slow: rates(consumertest.OpPull, consumertest.OpCommit, consumertest.OpSendBack, consumertest.OpDeadLetter,
+			consumertest.OpStored, consumertest.OpRelease),
+		Delay:         time.Duration(1+p.rnd.IntN(20000)) * time.Millisecond,
+		PruneOnCommit: p.rnd.IntN(2) == 0,
+	}
+
+	if p.rnd.IntN(2) == 0 {
+		f.Gap = p.rnd.Float64() * 0.3
+		f.Gaps = []int64{1, 3, 100, 1_000_000}
+	}
+
+	if p.trouble > 1 && p.rnd.IntN(3) == 0 {
+		f.Wrong = p.rnd.Float64()
+		f.Answers = []consumertest.Answer{consumertest.AnswerMinusOne}
+
+		if p.rnd.IntN(2) == 0 {
+			f.Answers = nil
+		}
+	}
+
+	return f
+}
+
+// queues are all queues that the group reads.
+func (p *plan) queues() []pipeline.Queue {
+	var queues []pipeline.Queue
+
+	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
+		for _, s := range p.b.Standings(harnessGroup, topic) {
+			queues = append(queues, s.Queue)
+		}
+	}
+
+	return queues
+}
+
+// reassign takes queues away, one or all of them, perhaps again and again.
+func (p *plan) reassign() {
+	queues, atOnce := p.queues(), p.trouble > 1 && p.rnd.IntN(2) == 0
+
+	if p.rnd.IntN(2) == 0 {
+		queues = queues[p.rnd.IntN(len(queues)):][:1]
+	}
+
+	for range 1 + p.rnd.IntN(3) {
+		for _, q := range queues {
+			p.mu.Lock()
+			p.note("the broker takes %s, at once %v", q, atOnce)
+			p.mu.Unlock()
+
+			_ = p.b.Reassign(harnessGroup, q, atOnce) // nobody may own it just now
+		}
+
+		if p.rnd.IntN(2) == 0 {
+			p.pass()
+		}
+	}
+}
+
+// storm lets members come and go.
+func (p *plan) storm() {
+	for range 1 + p.rnd.IntN(4) {
+		name := names()[1+p.rnd.IntN(2)]
+		if p.procs[name] == nil {
+			p.begin(name)
+		} else {
+			p.stop(name, time.Duration(p.rnd.IntN(int(3*time.Second))))
+		}
+
+		p.pass()
+	}
+}
+
+func (p *plan) begin(name string) {
+	if old := p.procs[name]; old != nil {
+		if old.r.Report() == nil {
+			return
+		}
+
+		p.gone(name)
+	}
+
+	p.procs[name] = p.start(name)
+}
+
+// stop drains a process and checks how long that takes.
+func (p *plan) stop(name string, budget time.Duration) {
+	proc := p.procs[name]
+	if proc == nil {
+		return
+	}
+
+	p.mu.Lock()
+	p.note("%s is to stop within %s", name, budget)
+	p.mu.Unlock()
+
+	stopped := make(chan *Report, 1)
+	go func() { stopped <- proc.r.Drain(budget) }()
+
+	const patience = 5 * time.Minute
+
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		p.mu.Lock()
+		p.breach("drain", "%s has not stopped after %s", name, patience)
+		p.mu.Unlock()
+		p.crash(name)
+
+		return
+	}
+
+	p.gone(name)
+}
+
+// gone forgets a process that has ended; the broker forgets the member too, should its farewell have failed.
+func (p *plan) gone(name string) {
+	delete(p.procs, name)
+	p.b.Crash(harnessGroup, name)
+}
+
+// crash kills a process: no call of it reaches the broker any more, and its lanes are cancelled.
+func (p *plan) crash(name string) {
+	proc := p.procs[name]
+	if proc == nil {
+		return
+	}
+
+	p.mu.Lock()
+	p.note("%s crashes", name)
+	proc.crashed = true
+	p.mu.Unlock()
+
+	// Half of them are seen to die by the broker first, the others try to say farewell.
+	if p.rnd.IntN(2) == 0 {
+		p.b.Crash(harnessGroup, name)
+	} else {
+		p.mu.Lock()
+		proc.crashed = false
+		p.mu.Unlock()
+	}
+
+	proc.r.system.Root.Stop(proc.r.pid)
+	<-proc.r.Stopped()
+	p.gone(name)
+}
+
+// look takes a snapshot of every process in a moment of rest and checks it.
+func (p *plan) look() {
+	synctest.Wait()
+
+	for _, name := range names() {
+		proc := p.procs[name]
+		if proc == nil || proc.r.Report() != nil {
+			continue
+		}
+
+		s, err := proc.r.Snapshot(p.t.Context())
+		if err != nil {
+			continue
+		}
+
+		p.mu.Lock()
+		p.stats.snapshots++
+		proc.checkSnapshot(s)
+		p.mu.Unlock()
+	}
+}
+
+// heal ends all trouble.
+func (p *plan) heal() {
+	p.mu.Lock()
+	p.note("peace")
+	p.mu.Unlock()
+
+	p.b.SetFaults(consumertest.Faults{})
+	p.faulty.Store(false)
+
+	for _, name := range names() {
+		if proc := p.procs[name]; proc != nil && proc.r.Report() != nil {
+			p.gone(name)
+		}
+	}
+
+	if len(p.procs) == 0 {
+		p.begin(names()[0])
+	}
+}
+
+// settle is I5: it waits until everything is finished and committed, for a bounded time.
+func (p *plan) settle() {
+	const (
+		bound = 15 * time.Minute
+		pause = 5 * time.Second
+	)
+
+	for waited := time.Duration(0); ; waited += pause {
+		<-time.After(pause)
+		p.look()
+
+		behind := p.behind()
+		if len(behind) == 0 {
+			return
+		}
+
+		if waited >= bound {
+			p.mu.Lock()
+			p.breach("I5", "after %s of peace there is still %v", bound, behind)
+			p.mu.Unlock()
+			p.explain()
+
+			return
+		}
+	}
+}
+
+// behind says what is not finished at the broker.
+func (p *plan) behind() []string {
+	var behind []string
+
+	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
+		for _, s := range p.b.Standings(harnessGroup, topic) {
+			if s.Checkpoint.Next != s.End {
+				behind = append(behind, fmt.Sprintf("%s at %v of %d", s.Queue, s.Checkpoint, s.End))
+			}
+		}
+	}
+
+	if n := p.b.Delayed(harnessGroup); n > 0 {
+		behind = append(behind, fmt.Sprintf("%d delayed", n))
+	}
+
+	return behind
+}
+
+// stopAll stops every process; what is finished needs no time.
+func (p *plan) stopAll() {
+	for _, name := range slices.Backward(names()) {
+		proc := p.procs[name]
+		if proc == nil {
+			continue
+		}
+
+		p.stop(name, 10*time.Second)
+
+		if r := proc.r.Report(); r == nil || !r.Clean {
+			p.mu.Lock()
+			p.breach("drain", "%s had nothing to do and did not stop clean: %+v", name, r)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// restart is the last part of I6: after a clean stop nothing is done again.
+func (p *plan) restart() {
+	p.mu.Lock()
+	p.finalRun = len(p.broken) == 0
+	p.mu.Unlock()
+
+	p.checkBooks()
+	p.begin(names()[1])
+	<-time.After(20 * time.Second)
+	p.look()
+	p.stop(names()[1], 0)
+}

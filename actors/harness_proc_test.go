@@ -1,0 +1,234 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/pipeline"
+)
+
+const harnessGroup = "job"
+
+// proc is a process of a run: one member of the group, from its start to its end.
+type proc struct {
+	w    *world
+	name string
+	r    *Running
+	// crashed: the process was killed; what it still does has no effect and is not looked at.
+	crashed bool
+
+	// What follows is guarded by the world's mu. owned are the queues that the job says it owns, revoked the leases that it
+	// has given up, known the commit watermarks that it must not fall behind, followed the queues where it said it would.
+	owned    map[pipeline.Queue]uint64
+	revoked  map[consumer.Lease]bool
+	known    map[pipeline.Queue]pipeline.Offset
+	followed map[pipeline.Queue]bool
+	// answered is the broker's last answer for a queue's checkpoint, starts what each ownership began with.
+	answered map[pipeline.Queue]consumer.Checkpoint
+	starts   map[consumer.Lease]consumer.Checkpoint
+	// pulling counts the pulls under way; left is how many unfinished messages the job has given up.
+	pulling map[pipeline.Queue]int
+	left    int
+}
+
+// job makes the pipeline's job of the spec, as this process runs it.
+func (p *proc) job() pipeline.Job {
+	s := p.w.spec
+	job := pipeline.Job{Name: harnessGroup, Source: pipeline.Source{Topics: []string{"in"}}, Retry: s.retry}
+
+	for i := range s.channels {
+		c := &s.channels[i]
+		channel := pipeline.Channel{Name: c.name, Lanes: c.lanes, Order: c.order, Timeout: c.timeout, Batch: c.batch}
+
+		for index := range c.stages {
+			channel.Stages = append(channel.Stages, pipeline.Stage{
+				Name: fmt.Sprintf("s%d", index),
+				New:  func() (pipeline.Transform, error) { return &stage{p: p, channel: i, index: index}, nil },
+			})
+		}
+
+		if c.gather != gatherNot {
+			channel.Gather = &pipeline.GatherStage{
+				New: func() (pipeline.BatchTransform, error) { return &gather{p: p, channel: i}, nil },
+			}
+		}
+
+		for at, r := range c.routes {
+			route := pipeline.Route{To: s.channels[r.to].name}
+			if r.half {
+				route.When = func(m *pipeline.Message) bool { return p.w.takes(i, at, pathOf(m)) }
+			}
+
+			channel.Routes = append(channel.Routes, route)
+		}
+
+		if len(c.routes) == 0 {
+			channel.Sink = &sink{p: p, channel: i}
+		}
+
+		job.Channels = append(job.Channels, channel)
+	}
+
+	return job
+}
+
+// start starts a process under a name. It is Start, with the subscription made before the first event.
+func (w *world) start(name string) *proc {
+	p := &proc{
+		w: w, name: name,
+		owned:    make(map[pipeline.Queue]uint64),
+		revoked:  make(map[consumer.Lease]bool),
+		known:    make(map[pipeline.Queue]pipeline.Offset),
+		followed: make(map[pipeline.Queue]bool),
+		answered: make(map[pipeline.Queue]consumer.Checkpoint),
+		starts:   make(map[consumer.Lease]consumer.Checkpoint),
+		pulling:  make(map[pipeline.Queue]int),
+	}
+	p.r = &Running{done: make(chan struct{})}
+	opts := w.spec.opts
+	opts.Instance = name
+
+	top, err := props(p.job(), &watchedBroker{Broker: w.b, p: p}, opts, p.r.stopped)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	p.r.system = actor.NewActorSystem(actor.WithLoggerFactory(silent))
+	p.r.OnEvent(p.on)
+
+	if p.r.pid, err = p.r.system.Root.SpawnNamed(top, harnessGroup); err != nil {
+		w.t.Fatal(err)
+	}
+
+	w.mu.Lock()
+	w.note("%s starts", name)
+	w.mu.Unlock()
+
+	return p
+}
+
+// on checks what the job says of itself. It runs on the goroutine of the actor that publishes.
+func (p *proc) on(e Event) {
+	var standings map[pipeline.Queue][]consumer.Run
+	if r, ok := e.(*QueueRevoked); ok {
+		standings = map[pipeline.Queue][]consumer.Run{r.Queue: p.w.returnedRuns(r.Queue)}
+	}
+
+	w := p.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if p.crashed {
+		return
+	}
+
+	switch e := e.(type) {
+	case *QueueAssigned:
+		p.onAssigned(e)
+	case *QueueRevoked:
+		p.onRevoked(e, standings[e.Queue])
+	case *OffsetRewound:
+		p.followed[e.Queue] = p.followed[e.Queue] || e.Followed
+	case *LaneHung:
+		w.onHung(p, e)
+	case *MessageDead:
+		w.note("%s: dead %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
+	case *MessageReturned:
+		w.note("%s: returned %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
+	case *JobStopped:
+		w.note("%s: stopped: %+v", p.name, *e.Report)
+	case *CommitFailed:
+		w.note("%s: commit failed: %s %v", p.name, e.Queue, e.Err)
+	case *QueueWaits:
+		w.note("%s: waits: %s %v, %s", p.name, e.Queue, e.Err, e.Retry)
+	case *ReturnRefused:
+		w.note("%s: refused: %s %d %v, %s", p.name, e.Queue, e.Offset, e.Err, e.Retry)
+	}
+}
+
+func (p *proc) onAssigned(e *QueueAssigned) {
+	w := p.w
+	w.stats.assigned++
+	w.note("%s: assigned %s epoch %d from %d, done %d", p.name, e.Queue, e.Epoch, e.From, e.Done)
+
+	if epoch, ok := p.owned[e.Queue]; ok {
+		w.breach("double ownership", "%s has %s in epoch %d and now in %d", p.name, e.Queue, epoch, e.Epoch)
+	}
+
+	if e.From < p.known[e.Queue] && !p.followed[e.Queue] {
+		w.breach("I3", "%s goes back in %s from %d to %d", p.name, e.Queue, p.known[e.Queue], e.From)
+	}
+
+	p.owned[e.Queue] = e.Epoch
+	p.known[e.Queue], p.followed[e.Queue] = e.From, false
+	p.starts[consumer.Lease{Queue: e.Queue, Epoch: e.Epoch}] = p.answered[e.Queue]
+}
+
+func (p *proc) onRevoked(e *QueueRevoked, returned []consumer.Run) {
+	w := p.w
+	lease := consumer.Lease{Queue: e.Queue, Epoch: e.Epoch}
+	w.note("%s: revoked %s epoch %d at %d, unfinished %d: %v", p.name, e.Queue, e.Epoch, e.Committed, e.Unfinished, e.Err)
+
+	delete(p.owned, e.Queue)
+	p.revoked[lease] = true
+	p.known[e.Queue] = e.Committed
+	p.left += e.Unfinished
+
+	if e.Err != nil || e.Unfinished > 0 {
+		return
+	}
+
+	last, ok := w.commits[lease]
+	if !ok {
+		last = p.starts[lease]
+	}
+
+	for o := range w.complete[lease] {
+		if !last.Finished(o) && !consumer.ContainsRun(returned, o) {
+			w.breach("I6", "%s gave up %s cleanly, but %d is complete and not in %v", p.name, e.Queue, o, last)
+		}
+	}
+}
+
+// onHung marks the calls that a hung lane was at. The caller holds mu.
+func (w *world) onHung(p *proc, e *LaneHung) {
+	w.note("%s: hung %s/%s %s %d", p.name, e.Channel, e.Stage, e.Queue, e.Offset)
+
+	since, found := time.Now(), false
+
+	for _, c := range w.calls[e.MessageID] {
+		if c.p != p || w.spec.channels[c.channel].name != e.Channel {
+			continue
+		}
+
+		for _, r := range c.refs {
+			if r.queue == e.Queue && r.offset == e.Offset {
+				c.hung, found = true, true
+
+				if c.since.Before(since) {
+					since = c.since
+				}
+
+				break
+			}
+		}
+	}
+
+	if !found {
+		w.breach("hung", "%s: nothing of %s %d runs in %s", p.name, e.Queue, e.Offset, e.Channel)
+	}
+}
+
+// returnedRuns are the offsets of a queue that the group handed back to the broker.
+func (w *world) returnedRuns(q pipeline.Queue) []consumer.Run {
+	for _, s := range w.b.Standings(harnessGroup, q.Topic) {
+		if s.Queue == q {
+			return s.Returned
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,348 @@
+package actors
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// world is one seeded run: a random job under a random plan of faults, and everything that stages, sinks and the broker
+// have seen of it. Its rules are checked while it happens; see docs/guarantees.md for their numbers.
+type world struct {
+	t     *testing.T
+	seed  uint64
+	began time.Time
+	// rnd belongs to the goroutine that plays the plan.
+	rnd  *rand.Rand
+	spec *spec
+	b    *consumertest.Broker
+	// faulty: stages and sinks misbehave.
+	faulty atomic.Bool
+	// release is closed at the end, so that hung calls return.
+	release chan struct{}
+
+	mu sync.Mutex
+	// expected are the leaves that each published message must reach.
+	expected map[string]map[leaf]bool
+	// got are the leaves that each attempt has reached.
+	got map[attempt]map[leaf]bool
+	// complete are the offsets of an ownership of which an attempt has reached every leaf.
+	complete map[consumer.Lease]map[pipeline.Offset]bool
+	done     map[place]bool
+	failed   map[attempt]bool
+	rejected map[string]bool
+	// returned are the attempts that the broker has confirmed to have taken back.
+	returned map[attempt]bool
+	gathered map[string]bundle
+	draws    map[string]int
+	// calls are the running calls, by the ids of the messages in them.
+	calls map[string][]*call
+	// started is the highest offset that has started, lastWrite the number of the last accepted write of each offset.
+	started   map[orderSlot]pipeline.Offset
+	lastWrite map[orderSlot]map[pipeline.Offset]int
+	writes    int
+	// commits are the last checkpoints, by lease.
+	commits  map[consumer.Lease]consumer.Checkpoint
+	broken   []string
+	trace    []string
+	stats    stats
+	finalRun bool
+}
+
+// stats say what a run has been through, to show that runs are not idle.
+type stats struct {
+	published, starts, accepted, failures, hangs, repeats, commits, assigned, snapshots int
+}
+
+// place is where a record stands at the broker, attempt one run of it under one ownership.
+type place struct {
+	queue  pipeline.Queue
+	offset pipeline.Offset
+}
+
+type attempt struct {
+	place
+
+	epoch uint64
+}
+
+func (a attempt) lease() consumer.Lease { return consumer.Lease{Queue: a.queue, Epoch: a.epoch} }
+
+// ref is a part of a source message: which attempt, and the path that it took through the job.
+type ref struct {
+	attempt
+
+	id, path string
+}
+
+// bundle is what a gathered message stands for: credit are the parts that are finished with it, blame the ones that fail.
+type bundle struct{ credit, blame []ref }
+
+// leaf is an end of the job that a part of a message must reach.
+type leaf struct {
+	channel int
+	path    string
+}
+
+// orderSlot is what an ordered channel keeps in order, at one of its stages, under one ownership.
+type orderSlot struct {
+	channel, stage int
+	key            string
+	lease          consumer.Lease
+}
+
+// call is a running call of a stage or a sink.
+type call struct {
+	p       *proc
+	channel int
+	stage   int
+	refs    []ref
+	since   time.Time
+	// hung: the job has announced that it gave the call up.
+	hung bool
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{
+		t: t, seed: seed, began: time.Now(), rnd: rand.New(rand.NewPCG(seed, 1)), release: make(chan struct{}),
+		expected:  make(map[string]map[leaf]bool),
+		got:       make(map[attempt]map[leaf]bool),
+		complete:  make(map[consumer.Lease]map[pipeline.Offset]bool),
+		done:      make(map[place]bool),
+		failed:    make(map[attempt]bool),
+		rejected:  make(map[string]bool),
+		returned:  make(map[attempt]bool),
+		gathered:  make(map[string]bundle),
+		draws:     make(map[string]int),
+		calls:     make(map[string][]*call),
+		started:   make(map[orderSlot]pipeline.Offset),
+		lastWrite: make(map[orderSlot]map[pipeline.Offset]int),
+		commits:   make(map[consumer.Lease]consumer.Checkpoint),
+	}
+	w.spec = newSpec(w.rnd)
+	w.b = consumertest.NewBroker(consumertest.Config{
+		Seed: seed, RetryQueues: 1 + w.rnd.IntN(2), Hold: time.Duration(1+w.rnd.IntN(15)) * time.Second,
+		Patience: time.Duration(1+w.rnd.IntN(15)) * time.Second, OnCommit: w.onCommit,
+	})
+	w.b.CreateTopic("in", w.spec.queues)
+
+	return w
+}
+
+// breach notes that a rule was broken. The caller holds mu.
+func (w *world) breach(rule, format string, args ...any) {
+	const most = 8
+
+	w.note("BROKEN %s: "+format, append([]any{rule}, args...)...)
+
+	if len(w.broken) < most {
+		w.broken = append(w.broken, fmt.Sprintf("%s: %s", rule, fmt.Sprintf(format, args...)))
+	}
+}
+
+// note writes a line of the trace. The caller holds mu.
+func (w *world) note(format string, args ...any) {
+	w.trace = append(w.trace, fmt.Sprintf("%10s  ", time.Since(w.began))+fmt.Sprintf(format, args...))
+}
+
+// hash mixes the seed with names: what it returns is the same in each run of the seed, whatever the order of events.
+func (w *world) hash(parts ...any) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, append([]any{w.seed, "|"}, parts...)...)
+
+	const mix = 0x9e3779b97f4a7c15
+
+	x := h.Sum64() * mix
+
+	return x ^ x>>29
+}
+
+// refs returns what a message stands for.
+func (w *world) refs(m *pipeline.Message) bundle {
+	path := pathOf(m)
+
+	w.mu.Lock()
+	g, ok := w.gathered[m.ID]
+	w.mu.Unlock()
+
+	if !ok {
+		r := []ref{{
+			attempt: attempt{place: place{queue: m.Origin.Queue, offset: m.Origin.Offset}, epoch: m.Origin.Epoch},
+			id:      m.ID, path: path,
+		}}
+
+		return bundle{credit: r, blame: r}
+	}
+
+	suffix := path[len(m.ID):]
+	credit := make([]ref, len(g.credit))
+
+	for i, r := range g.credit {
+		r.path += suffix
+		credit[i] = r
+	}
+
+	return bundle{credit: credit, blame: g.blame}
+}
+
+// begin notes that a call starts, and checks that it may.
+func (w *world) begin(p *proc, channel, stage int, key string, of []ref) *call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	c := &call{p: p, channel: channel, stage: stage, refs: of, since: time.Now()}
+	w.stats.starts++
+
+	for _, r := range of {
+		for _, other := range w.calls[r.id] {
+			w.checkAlone(c, other, r)
+		}
+
+		if w.finalRun {
+			w.breach("I6", "%s runs again after a clean stop", r.id)
+		}
+
+		if from, ok := p.starts[r.lease()]; ok && from.Finished(r.offset) {
+			w.breach("I6", "%s at %s %d runs again, though the checkpoint %v says that it is finished", r.id, r.queue, r.offset, from)
+		}
+	}
+
+	if w.spec.channels[channel].order != pipeline.OrderNone && stage < endOf {
+		w.checkOrder(orderSlot{channel: channel, stage: stage, key: w.orderKey(channel, key), lease: of[0].lease()}, of[0])
+	}
+
+	for _, r := range of {
+		w.calls[r.id] = append(w.calls[r.id], c)
+	}
+
+	return c
+}
+
+// checkAlone is I11: no message runs twice at a time in one process.
+func (w *world) checkAlone(c, other *call, r ref) {
+	if other.p != c.p || other.hung {
+		return
+	}
+
+	for _, o := range other.refs {
+		if o.id != r.id {
+			continue
+		}
+
+		if o.attempt != r.attempt || o.path == r.path && c.channel == other.channel && c.stage == other.stage {
+			w.breach("I11", "%s runs twice at a time: %v in %s since %s, and now %v in %s", r.id, o, w.where(other),
+				other.since.Sub(w.began), r, w.where(c))
+		}
+	}
+}
+
+func (w *world) where(c *call) string {
+	return fmt.Sprintf("%s of %s", w.spec.site(c.channel, c.stage), c.p.name)
+}
+
+// checkOrder is I7 for stages: inside one ownership the offsets of a key never go down.
+func (w *world) checkOrder(s orderSlot, r ref) {
+	if last, ok := w.started[s]; ok && r.offset < last {
+		w.breach("I7", "%s starts offset %d of key %q after %d", w.spec.site(s.channel, s.stage), r.offset, s.key, last)
+	}
+
+	w.started[s] = r.offset
+}
+
+func (w *world) orderKey(channel int, key string) string {
+	if w.spec.channels[channel].order == pipeline.OrderByKey {
+		return key
+	}
+
+	return ""
+}
+
+// end notes that a call has returned; it reports whether its result counts.
+func (w *world) end(c *call) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	for _, r := range c.refs {
+		list := w.calls[r.id]
+		for i := range list {
+			if list[i] == c {
+				w.calls[r.id] = append(list[:i:i], list[i+1:]...)
+
+				break
+			}
+		}
+	}
+
+	return !c.hung
+}
+
+// fail notes that parts of messages have failed.
+func (w *world) fail(of []ref, rejected bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.stats.failures++
+
+	for _, r := range of {
+		w.failed[r.attempt] = true
+
+		if rejected {
+			w.rejected[r.id] = true
+		}
+	}
+}
+
+// reach notes that parts of messages have reached an end of the job.
+func (w *world) reach(channel int, of []ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	for _, r := range of {
+		w.stats.accepted++
+
+		if w.got[r.attempt] == nil {
+			w.got[r.attempt] = make(map[leaf]bool)
+		}
+
+		w.got[r.attempt][leaf{channel: channel, path: r.path}] = true
+		w.settle(r)
+	}
+}
+
+// pass notes that a message has gone through the first stage: one without any leaf is finished somewhere behind it.
+func (w *world) pass(r ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if len(w.expected[r.id]) == 0 {
+		w.done[r.place] = true
+	}
+}
+
+// settle notes that an attempt is complete, if it is. The caller holds mu.
+func (w *world) settle(r ref) {
+	for l := range w.expected[r.id] {
+		if !w.got[r.attempt][l] {
+			return
+		}
+	}
+
+	if w.complete[r.lease()] == nil {
+		w.complete[r.lease()] = make(map[pipeline.Offset]bool)
+	}
+
+	if w.done[r.place] && !w.complete[r.lease()][r.offset] {
+		w.stats.repeats++
+	}
+
+	w.complete[r.lease()][r.offset] = true
+	w.done[r.place] = true
+}
