@@ -86,6 +86,7 @@ func (l *lane) handOn() bool {
 		}
 	}
 
+	clear(l.batch)
 	l.settleBatch(n, err)
 
 	return true

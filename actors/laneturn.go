@@ -38,6 +38,8 @@ func (l *lane) turn(n int) bool {
 	l.work = nil
 	l.mu.Unlock()
 
+	clear(l.grab[:n]) // an idle lane keeps no messages alive
+
 	return l.endTurn()
 }
 
@@ -72,6 +74,7 @@ func (l *lane) runOne(e *entry, start int64) bool {
 
 	l.outs, l.missed = l.outs[:0], l.missed[:0]
 	call := l.call.Load()
+	l.current = e
 
 	l.word.enter()
 	err := l.chain.Run(call, e.m, int(e.stage))
@@ -148,9 +151,10 @@ func (l *lane) out(m *pipeline.Message) error {
 	})
 }
 
-// failed is the chain's hook for a message that a stage failed on. It runs inside the call, so it may only note things.
+// failed is the chain's hook for a message that a stage failed on. It runs inside the call,
+// perhaps in a lane that was fenced meanwhile, so it may only note things and look at what is the lane's own.
 func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError) bool {
-	e := &l.work[l.pos]
+	e := l.current
 	now := l.ch.clock.now()
 
 	var tries int32
