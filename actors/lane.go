@@ -71,15 +71,17 @@ type lane struct {
 	waitingSince int64
 
 	// What follows is touched only by the lane's own goroutine.
-	grab   [blockSize]entry
-	outs   []out
-	missed []missed
-	routed [][]entry
-	batch  []*pipeline.Message
-	spread spread
-	report *report
-	counts LaneCounts
-	timer  *time.Timer
+	grab [blockSize]entry
+	// current is the entry at the chain.
+	current *entry
+	outs    []out
+	missed  []missed
+	routed  [][]entry
+	batch   []*pipeline.Message
+	spread  spread
+	report  *report
+	counts  LaneCounts
+	timer   *time.Timer
 	// idle: the lane is on its inbox's list of idle lanes. Guarded by the inbox.
 	idle bool
 }
