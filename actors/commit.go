@@ -72,6 +72,11 @@ func (t *tracker) committed(m *commitResult) {
 		t.publish(&Committed{
 			In: t.in(), Queue: q.slot.lease.Queue, Epoch: q.slot.lease.Epoch, Next: m.cp.Next, Above: doneLen(m.cp),
 		})
+
+		// What has been finished since the commit began may have missed its tick, which passes over busy queues.
+		if q.dirty && q.closing == nil {
+			t.touch(q)
+		}
 	case errors.Is(m.err, consumer.ErrNotOwner):
 		t.lose(q)
 	default:
