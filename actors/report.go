@@ -89,8 +89,11 @@ func (r *report) end(t *tally, f *failure) {
 		return
 	}
 
+	// The tries in place are those of the joint message, the deliveries those of each parent.
+	tries := f.attempts - t.record().delivery
+
 	for _, parent := range t.joint {
-		parent.fail(f)
+		parent.fail(&failure{err: f.err, attempts: parent.record().delivery + tries, cancelled: f.cancelled})
 		r.finish(parent, false)
 	}
 }
