@@ -37,21 +37,24 @@ type watchedMember struct {
 	p *proc
 }
 
-// owned is I4: what a queue's owner has given up, it leaves alone.
-func (m *watchedMember) owned(what string, l consumer.Lease) {
+// Commit is I4 too: no commit that begins after its queue was given up is taken.
+func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
 	w := m.p.w
+
+	w.mu.Lock()
+	late := m.p.revoked[l]
+	w.mu.Unlock()
+
+	err := m.Member.Commit(ctx, l, c)
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if m.p.revoked[l] && !m.p.crashed {
-		w.breach("I4", "%s: %s of %s in epoch %d after it was given up", m.p.name, what, l.Queue, l.Epoch)
+	if late && err == nil && !m.p.crashed {
+		w.breach("I4", "%s commits %s in epoch %d after it was given up", m.p.name, l.Queue, l.Epoch)
 	}
-}
 
-func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
-	m.owned("a commit", l)
-
-	return m.Member.Commit(ctx, l, c)
+	return err
 }
 
 func (m *watchedMember) Pull(
@@ -83,7 +86,6 @@ func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.
 
 func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
 	w, a := m.p.w, attemptOf(back)
-	m.owned("a send-back", a.lease())
 
 	w.mu.Lock()
 	w.returns("a send-back", back)
@@ -105,7 +107,6 @@ func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, de
 
 func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, c consumer.Cause) error {
 	w, a := m.p.w, attemptOf(dead)
-	m.owned("a dead letter", a.lease())
 
 	w.mu.Lock()
 	w.returns("a dead letter", dead)

@@ -357,8 +357,8 @@ func (p *plan) behind() []string {
 
 	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
 		for _, s := range p.b.Standings(harnessGroup, topic) {
-			if s.Checkpoint.Next != s.End {
-				behind = append(behind, fmt.Sprintf("%s at %v of %d", s.Queue, s.Checkpoint, s.End))
+			if c := s.Checkpoint.With(s.Returned...); c.Next != s.End {
+				behind = append(behind, fmt.Sprintf("%s at %v of %d", s.Queue, c, s.End))
 			}
 		}
 	}

@@ -2,9 +2,11 @@ package actors
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
@@ -90,6 +92,7 @@ func (w *world) start(name string) *proc {
 	p.r = &Running{done: make(chan struct{})}
 	opts := w.spec.opts
 	opts.Instance = name
+	opts.Logger = zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "what"}), traceWriter{w}, zap.ErrorLevel))
 
 	top, err := props(p.job(), &watchedBroker{Broker: w.b, p: p}, opts, p.r.stopped)
 	if err != nil {
@@ -109,6 +112,20 @@ func (w *world) start(name string) *proc {
 
 	return p
 }
+
+// traceWriter puts errors that a job logs into the trace.
+type traceWriter struct{ w *world }
+
+func (t traceWriter) Write(line []byte) (int, error) {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+
+	t.w.note("log: %s", line)
+
+	return len(line), nil
+}
+
+func (t traceWriter) Sync() error { return nil }
 
 // on checks what the job says of itself. It runs on the goroutine of the actor that publishes.
 func (p *proc) on(e Event) {
@@ -197,23 +214,17 @@ func (p *proc) onRevoked(e *QueueRevoked, returned []consumer.Run) {
 func (w *world) onHung(p *proc, e *LaneHung) {
 	w.note("%s: hung %s/%s %s %d", p.name, e.Channel, e.Stage, e.Queue, e.Offset)
 
-	since, found := time.Now(), false
+	found := false
 
-	for _, c := range w.calls[e.MessageID] {
-		if c.p != p || w.spec.channels[c.channel].name != e.Channel {
-			continue
-		}
-
-		for _, r := range c.refs {
-			if r.queue == e.Queue && r.offset == e.Offset {
-				c.hung, found = true, true
-
-				if c.since.Before(since) {
-					since = c.since
-				}
-
-				break
+	for _, calls := range w.calls {
+		for _, c := range calls {
+			if c.p != p || w.spec.channels[c.channel].name != e.Channel || !slices.ContainsFunc(c.blame, func(r ref) bool {
+				return r.queue == e.Queue && r.offset == e.Offset
+			}) {
+				continue
 			}
+
+			c.hung, found = true, true
 		}
 	}
 

@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,6 +66,13 @@ func runSeed(t *testing.T, seed uint64, loud bool) {
 		if loud {
 			t.Logf("%+v\n%s", *w.spec, strings.Join(w.trace, "\n"))
 			t.Logf("%+v", w.stats)
+		}
+
+		if dir := os.Getenv("MILLRACE_TRACES"); dir != "" && len(w.broken) > 0 {
+			course := fmt.Sprintf("%+v\n%s\n", *w.spec, strings.Join(w.trace, "\n"))
+			if err := os.WriteFile(filepath.Join(dir, strconv.FormatUint(seed, 10)), []byte(course), 0o600); err != nil {
+				t.Error(err)
+			}
 		}
 
 		if len(w.broken) > 0 {

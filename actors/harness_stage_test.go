@@ -132,7 +132,7 @@ var _ pipeline.Transform = (*stage)(nil)
 func (s *stage) Transform(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
 	w, path := s.p.w, pathOf(m)
 	b := w.refs(m)
-	c := w.begin(s.p, s.channel, s.index, m.Key, b.credit)
+	c := w.begin(s.p, s.channel, s.index, m.Key, b)
 	defer w.end(c)
 
 	d, h := w.draw(s.channel, s.index, path)
@@ -181,7 +181,7 @@ func (g *gather) TransformBatch(ctx context.Context, batch []*pipeline.Message, 
 	w := g.p.w
 	spec := &w.spec.channels[g.channel]
 	parts, all := w.unfold(batch)
-	c := w.begin(g.p, g.channel, endOf, batch[0].Key, all.credit)
+	c := w.begin(g.p, g.channel, endOf, batch[0].Key, all)
 	defer w.end(c)
 
 	d, h := w.draw(g.channel, endOf, pathOf(batch[0]))
@@ -294,7 +294,7 @@ var _ pipeline.Sink = (*sink)(nil)
 func (s *sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	w := s.p.w
 	parts, all := w.unfold(batch)
-	c := w.begin(s.p, s.channel, endOf, batch[0].Key, all.credit)
+	c := w.begin(s.p, s.channel, endOf, batch[0].Key, all)
 	defer w.end(c)
 
 	d, h := w.draw(s.channel, endOf, pathOf(batch[0]))
@@ -304,8 +304,11 @@ func (s *sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 
 	failures := w.failSome(s.channel, batch, parts)
 
-	if !w.end(c) {
-		return failures.Err() // nobody listens any more
+	heard := w.end(c)
+	w.noteWrite(s.p, s.channel, parts, failures, heard)
+
+	if !heard {
+		return failures.Err()
 	}
 
 	for i, part := range parts {
@@ -316,6 +319,26 @@ func (s *sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	}
 
 	return failures.Err()
+}
+
+// noteWrite writes a line of the trace about a write.
+func (w *world) noteWrite(p *proc, channel int, parts []bundle, failures *pipeline.BatchError, heard bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	var line strings.Builder
+
+	for i, part := range parts {
+		for _, r := range part.credit {
+			fmt.Fprintf(&line, " %s@%s:%d", r.path, r.queue, r.offset)
+		}
+
+		if err := failures.Failed[i]; err != nil {
+			fmt.Fprintf(&line, " failed: %v;", err)
+		}
+	}
+
+	w.note("%s: writes to %s, heard %v:%s", p.name, w.spec.channels[channel].name, heard, line.String())
 }
 
 // wrote notes the order in which an ordered sink has accepted messages.

@@ -105,6 +105,7 @@ type call struct {
 	channel int
 	stage   int
 	refs    []ref
+	blame   []ref
 	since   time.Time
 	// hung: the job has announced that it gave the call up.
 	hung bool
@@ -194,11 +195,12 @@ func (w *world) refs(m *pipeline.Message) bundle {
 }
 
 // begin notes that a call starts, and checks that it may.
-func (w *world) begin(p *proc, channel, stage int, key string, of []ref) *call {
+func (w *world) begin(p *proc, channel, stage int, key string, b bundle) *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	c := &call{p: p, channel: channel, stage: stage, refs: of, since: time.Now()}
+	of := b.credit
+	c := &call{p: p, channel: channel, stage: stage, refs: of, blame: b.blame, since: time.Now()}
 	w.stats.starts++
 
 	for _, r := range of {
