@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/millrace/millrace/pipeline"
 )
@@ -68,6 +69,10 @@ func (t *tracker) locate(target *tally) *Blocking {
 
 	b.Doing = "is on its way between two actors"
 
+	if c := target.slot().tracked.closing; c != nil {
+		b.Doing, b.Next, b.NextAt = "is left to the next owner", "its queue is given up when what runs of it has ended", t.clock.at(c.by)
+	}
+
 	return b
 }
 
@@ -98,6 +103,14 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 		b.Doing, b.Channel, b.Lane, b.Stage = doing, l.ch.spec.Name, l.num, l.ch.stageName(stage)
 	}
 
+	next := func(what string, at int64) {
+		b.Next, b.NextAt = what, t.clock.at(at)
+
+		if at <= t.clock.now() {
+			b.Next, b.NextAt = what+", after what its lane runs now", time.Time{}
+		}
+	}
+
 	if t.locateRunning(b, w, target, place) {
 		return true
 	}
@@ -107,7 +120,8 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 		if p.t.standsFor(target) {
 			place("is retried later", p.stage)
 			b.Attempt += int(p.tries)
-			b.LastError, b.Next, b.NextAt = p.err.Error(), "it is tried again in place", t.clock.at(p.due)
+			b.LastError = p.err.Error()
+			next("it is tried again in place", p.due)
 
 			return true
 		}
@@ -127,8 +141,7 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 	for i := range l.waiting {
 		if l.waiting[i].t.standsFor(target) {
 			place("waits in a batch", l.ch.endStage())
-			b.Next = "the batch is handed on when it is full, or by then"
-			b.NextAt = t.clock.at(l.waitingSince + int64(l.ch.spec.Batch.Every))
+			next("the batch is handed on when it is full, or by then", l.waitingSince+int64(l.ch.spec.Batch.Every))
 
 			return true
 		}
