@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
@@ -224,7 +225,14 @@ func (w *world) onHung(p *proc, e *LaneHung) {
 				continue
 			}
 
-			c.hung, found = true, true
+			found = true
+
+			for _, r := range c.blame {
+				w.failed[r.attempt] = true
+			}
+
+			// Other parts of the message may be at the sink in other lanes.
+			c.hung = c.hung || c.stage != endOf || time.Since(c.since) >= w.spec.channels[c.channel].timeout
 		}
 	}
 
