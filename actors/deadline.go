@@ -125,18 +125,17 @@ func (t *tracker) takeOver(l *lane) {
 	hung := &pipeline.StageError{Channel: l.ch.spec.Name, Stage: l.ch.stageName(stage), Err: pipeline.ErrTimeout}
 	t.announceHung(l, hung, lost[0].t)
 
-	// To the front, the last to run first: what had been through the stages runs before what had not, and whoever waited for
-	// the order key of a lost message before both.
+	// To the front, the last to run first: what had been through the stages runs before what had not.
 	if l.pos < len(l.work) {
 		from := l.pos
 		if l.sinking == 0 {
 			from++
 		}
 
-		l.ch.wake(l.inbox.unread(l.work[from:]))
+		l.ch.wake(l.inbox.unread(fresh.parking.putBack(l.work[from:], l.ch.spec.Order)))
 	}
 
-	l.ch.wake(l.inbox.unread(rest))
+	l.ch.wake(l.inbox.unread(fresh.parking.putBack(rest, l.ch.spec.Order)))
 
 	for i := range lost {
 		t.loseEntry(l, fresh, lost[i], hung)
@@ -157,7 +156,6 @@ func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError) 
 
 	attempts := e.t.record().delivery + int(e.tries)
 	retry := e
-	retry.hold = nil
 	retry.tries++
 
 	if l.sinking == 0 && l.ch.inPlace {
@@ -176,10 +174,6 @@ func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError) 
 		r.fail(e.t, hung, attempts)
 		t.apply(r)
 		r.release()
-	}
-
-	if e.hold != nil {
-		l.ch.wake(l.inbox.unread(fresh.parking.free(e.hold)))
 	}
 }
 

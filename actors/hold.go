@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"slices"
+
 	"github.com/millrace/millrace/pipeline"
 )
 
@@ -19,43 +21,65 @@ func keyOf(m *pipeline.Message, o pipeline.Order) orderKey {
 	return orderKey{queue: m.Origin.Queue}
 }
 
-// parked is a message that waits in its lane for a retry in place.
+// parked is a message that waits in its lane for a retry in place, or behind one.
 type parked struct {
 	entry
-
 	// due is when it is tried again, by the clock.
 	due int64
+	// err is why; nil for one that only waits for its turn.
 	err *pipeline.StageError
 }
 
-// hold keeps an order key back while a message of it is parked: later ones line up here.
+// hold keeps an order key back: its messages stand in line, the earliest first, and only the first one may go on.
 type hold struct {
-	key orderKey
-	// waiting is how many messages of the key are parked or being tried again.
-	waiting   int
-	followers []entry
-	// closed: a message of the key was given up unfinished because its queue is closing. What comes later for a closing
-	// queue must not run before it and is given up too.
-	closed bool
+	line []parked
+	// left are the messages that were given up unfinished because their queue is closing.
+	left []leftBehind
+}
+
+// leftBehind says that nothing of a slot may run any more that comes after seq: the next owner begins there.
+type leftBehind struct {
+	slot *slot
+	seq  int64
+}
+
+// insert puts an entry into the line, at its place.
+func (h *hold) insert(p parked) {
+	at := len(h.line)
+	for at > 0 && h.line[at-1].seq > p.seq {
+		at--
+	}
+
+	h.line = slices.Insert(h.line, at, p)
 }
 
 // parking is what waits in one lane. It belongs to the lane; the lane's mutex guards it for those who only look.
 type parking struct {
+	// parked is used by unordered channels, holds by ordered ones.
 	parked []parked
-	// holds is used by ordered channels only.
-	holds map[orderKey]*hold
+	holds  map[orderKey]*hold
+	// seq numbered the last entry that an ordered lane took up.
+	seq int64
 }
 
-// add parks an entry until due. In an ordered channel key is held back from now on; otherwise h is nil.
+// number gives an entry its place in the order of the lane, when it has none yet.
+func (p *parking) number(e *entry) {
+	if e.seq == 0 {
+		p.seq++
+		e.seq = p.seq
+	}
+}
+
+// add parks an entry of an unordered channel until due.
 func (p *parking) add(e entry, due int64, err *pipeline.StageError) {
 	p.parked = append(p.parked, parked{entry: e, due: due, err: err})
 }
 
-// holdFor returns the hold of a key, with one more waiting.
-func (p *parking) holdFor(key orderKey) *hold {
+// hold parks an entry of an ordered channel until due; later ones of its key are held back.
+func (p *parking) hold(key orderKey, e entry, due int64, err *pipeline.StageError) {
 	h := p.holds[key]
-	if h == nil || h.closed {
-		h = &hold{key: key}
+	if h == nil {
+		h = &hold{}
 
 		if p.holds == nil {
 			p.holds = make(map[orderKey]*hold)
@@ -64,9 +88,18 @@ func (p *parking) holdFor(key orderKey) *hold {
 		p.holds[key] = h
 	}
 
-	h.waiting++
+	h.insert(parked{entry: e, due: due, err: err})
+}
 
-	return h
+// putBack takes what an ordered lane has taken up before and does not get to now; the rest, which nobody has begun, is
+// returned for the inbox.
+func (p *parking) putBack(entries []entry, o pipeline.Order) []entry {
+	for len(entries) > 0 && entries[0].seq != 0 {
+		p.hold(keyOf(entries[0].m, o), entries[0], 0, nil)
+		entries = entries[1:]
+	}
+
+	return entries
 }
 
 // turn is what a hold lets an entry do.
@@ -78,36 +111,36 @@ const (
 	turnGiveUp
 )
 
-// follow says whether an entry may run now; when its key is held back the entry is lined up behind it.
+// follow says whether an entry may go on now; when an earlier one of its key is parked it is lined up behind it.
 func (p *parking) follow(key orderKey, e entry) turn {
 	h := p.holds[key]
-
-	switch {
-	case h == nil:
+	if h == nil {
 		return turnRun
-	case !h.closed:
-		h.followers = append(h.followers, e)
+	}
 
-		return turnWait
-	case e.t.slot().is(slotOwned):
-		delete(p.holds, key)
-
-		return turnRun
-	default:
+	slot := e.t.slot()
+	if slices.ContainsFunc(h.left, func(l leftBehind) bool { return l.slot == slot && l.seq < e.seq }) {
 		return turnGiveUp
 	}
-}
 
-// free ends one message's part in a hold and returns the followers when it was the last.
-func (p *parking) free(h *hold) []entry {
-	h.waiting--
-	if h.waiting > 0 || h.closed {
-		return nil
+	if len(h.line) > 0 && h.line[0].seq < e.seq {
+		h.insert(parked{entry: e})
+
+		return turnWait
 	}
 
-	delete(p.holds, h.key)
+	p.tidy(key, h)
 
-	return h.followers
+	return turnRun
+}
+
+// tidy forgets a hold that holds nothing back any more.
+func (p *parking) tidy(key orderKey, h *hold) {
+	h.left = slices.DeleteFunc(h.left, func(l leftBehind) bool { return l.slot.is(slotGone) })
+
+	if len(h.line) == 0 && len(h.left) == 0 {
+		delete(p.holds, key)
+	}
 }
 
 // due moves what may be tried again by now to dst, as far as it has room.
@@ -129,56 +162,88 @@ func (p *parking) due(now int64, dst []entry) int {
 	clear(p.parked[kept:])
 	p.parked = p.parked[:kept]
 
+	for key, h := range p.holds {
+		k := 0
+		for k < len(h.line) && n < len(dst) && h.line[k].due <= now {
+			dst[n] = h.line[k].entry
+			k++
+			n++
+		}
+
+		h.line = slices.Delete(h.line, 0, k)
+		p.tidy(key, h)
+	}
+
 	return n
 }
 
 // next returns when the earliest parked entry is due; ok is false when there is none.
 func (p *parking) next() (due int64, ok bool) {
+	at := func(d int64) {
+		if !ok || d < due {
+			due, ok = d, true
+		}
+	}
+
 	for i := range p.parked {
-		if !ok || p.parked[i].due < due {
-			due, ok = p.parked[i].due, true
+		at(p.parked[i].due)
+	}
+
+	for _, h := range p.holds {
+		if len(h.line) > 0 {
+			at(h.line[0].due)
 		}
 	}
 
 	return due, ok
 }
 
-// drop removes the parked entries that match and the followers of their keys whose queue is closing: dropped. Followers of
-// other queues are free to run when nothing else holds their key: freed.
-func (p *parking) drop(match func(e *entry, due int64) bool) (dropped, freed []entry) {
-	kept := 0
+// retries is how many entries wait for a retry.
+func (p *parking) retries() int {
+	n := len(p.parked)
 
-	for i := range p.parked {
-		e := p.parked[i]
-		if !match(&e.entry, e.due) {
-			p.parked[kept] = e
-			kept++
-
-			continue
-		}
-
-		dropped = append(dropped, e.entry)
-
-		if e.hold == nil {
-			continue
-		}
-
-		e.hold.closed = true
-		e.hold.waiting--
-
-		for _, f := range e.hold.followers {
-			if f.t.slot().is(slotOwned) {
-				freed = append(freed, f)
-			} else {
-				dropped = append(dropped, f)
+	for _, h := range p.holds {
+		for i := range h.line {
+			if h.line[i].err != nil {
+				n++
 			}
 		}
-
-		e.hold.followers = nil
 	}
 
-	clear(p.parked[kept:])
-	p.parked = p.parked[:kept]
+	return n
+}
 
-	return dropped, freed
+// drop removes and returns the parked entries that match, and those behind them that are of the same slot.
+func (p *parking) drop(match func(e *entry, due int64) bool) []entry {
+	var dropped []entry
+
+	p.parked = slices.DeleteFunc(p.parked, func(e parked) bool {
+		if match(&e.entry, e.due) {
+			dropped = append(dropped, e.entry)
+
+			return true
+		}
+
+		return false
+	})
+
+	for _, h := range p.holds {
+		h.line = slices.DeleteFunc(h.line, func(e parked) bool {
+			slot := e.t.slot()
+			behind := slices.ContainsFunc(h.left, func(l leftBehind) bool { return l.slot == slot })
+
+			if !behind && match(&e.entry, e.due) {
+				h.left = append(h.left, leftBehind{slot: slot, seq: e.seq})
+				behind = true
+			}
+
+			if behind {
+				dropped = append(dropped, e.entry)
+			}
+
+			return behind
+		})
+	}
+
+	return dropped
 }

@@ -15,54 +15,61 @@ func waiter(n int, s *slot) entry {
 	return entry{since: int64(n), t: &b.tallies[0]}
 }
 
-func TestHoldLetsItsKeyGoOnInOrderAfterTheLastRetry(t *testing.T) {
+// turned returns an entry with a number, which is also its place in the order of the lane.
+func turned(n int, s *slot) entry {
+	e := waiter(n, s)
+	e.seq = int64(n)
+
+	return e
+}
+
+func TestHoldLetsItsKeyGoOnInOrder(t *testing.T) {
 	t.Parallel()
 
 	var p parking
 
 	s, key, other := &slot{}, orderKey{key: "a"}, orderKey{key: "b"}
 
-	if p.follow(key, waiter(0, s)) != turnRun {
+	if p.follow(key, turned(1, s)) != turnRun {
 		t.Fatal("a key that nothing holds back waits")
 	}
 
-	first := waiter(1, s)
-	first.hold = p.holdFor(key)
-	p.add(first, 100, nil)
+	// The later message is due first, and the earlier one fails after it.
+	p.hold(key, turned(3, s), 50, nil)
+	p.hold(key, turned(2, s), 100, nil)
 
-	sibling := waiter(2, s)
-	sibling.hold = p.holdFor(key)
-	p.add(sibling, 50, nil)
-
-	for i := 3; i < 6; i++ {
-		if p.follow(key, waiter(i, s)) != turnWait {
+	for i := 4; i < 7; i++ {
+		if p.follow(key, turned(i, s)) != turnWait {
 			t.Fatalf("entry %d overtakes its key", i)
 		}
 	}
 
-	if p.follow(other, waiter(9, s)) != turnRun {
+	if p.follow(key, turned(1, s)) != turnRun {
+		t.Error("an entry waits for a later one of its key")
+	}
+
+	if p.follow(other, turned(9, s)) != turnRun {
 		t.Error("another key waits")
 	}
 
-	if due, ok := p.next(); !ok || due != 50 {
+	if due, ok := p.next(); !ok || due != 100 {
 		t.Errorf("due at %d, %t", due, ok)
 	}
 
 	dst := make([]entry, 4)
-	if n := p.due(99, dst); n != 1 || dst[0].since != 2 {
-		t.Fatalf("%d are due: %v", n, numbers(dst[:n]))
+	if n := p.due(99, dst); n != 0 {
+		t.Fatalf("%v are due before the first of their key", numbers(dst[:n]))
 	}
 
-	if got := p.free(dst[0].hold); got != nil {
-		t.Errorf("followers %v run before the last retry", numbers(got))
+	if n := p.due(100, dst); !slices.Equal(numbers(dst[:n]), []int{2, 3, 4, 5}) {
+		t.Errorf("%v run first", numbers(dst[:n]))
 	}
 
-	n := p.due(100, dst)
-	if got := p.free(dst[0].hold); n != 1 || !slices.Equal(numbers(got), []int{3, 4, 5}) {
-		t.Errorf("after %d retries the followers are %v", n, numbers(got))
+	if n := p.due(100, dst); !slices.Equal(numbers(dst[:n]), []int{6}) {
+		t.Errorf("%v run last", numbers(dst[:n]))
 	}
 
-	if len(p.holds) != 0 || p.follow(key, waiter(7, s)) != turnRun {
+	if len(p.holds) != 0 || p.follow(key, turned(7, s)) != turnRun {
 		t.Error("the key is still held back")
 	}
 }
@@ -87,30 +94,40 @@ func TestParkingHandsOutNoMoreThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestClosedHoldGivesUpWhatComesLaterForItsQueueOnly(t *testing.T) {
+func TestHoldGivesUpWhatComesLaterForAClosingQueueOnly(t *testing.T) {
 	t.Parallel()
 
 	var p parking
 
 	closing, owned, key := &slot{}, &slot{}, orderKey{key: "a"}
-	first := waiter(1, closing)
-	first.hold = p.holdFor(key)
-	p.add(first, 1000, nil)
-	p.follow(key, waiter(2, closing))
-	p.follow(key, waiter(3, owned))
+	p.hold(key, turned(2, closing), 1000, nil)
+	p.follow(key, turned(3, closing))
+	p.follow(key, turned(4, owned))
 	closing.become(slotClosing)
 
-	dropped, freed := p.drop(func(e *entry, due int64) bool { return !e.t.slot().is(slotOwned) && due > 500 })
-	if !slices.Equal(numbers(dropped), []int{1, 2}) || !slices.Equal(numbers(freed), []int{3}) {
-		t.Fatalf("dropped %v, freed %v", numbers(dropped), numbers(freed))
+	dropped := p.drop(func(e *entry, due int64) bool { return !e.t.slot().is(slotOwned) && due > 500 })
+	if !slices.Equal(numbers(dropped), []int{2, 3}) {
+		t.Fatalf("dropped %v", numbers(dropped))
 	}
 
-	if p.follow(key, waiter(4, closing)) != turnGiveUp {
+	dst := make([]entry, 4)
+	if n := p.due(0, dst); !slices.Equal(numbers(dst[:n]), []int{4}) {
+		t.Fatalf("%v go on", numbers(dst[:n]))
+	}
+
+	if p.follow(key, turned(1, closing)) != turnRun || p.follow(key, turned(5, owned)) != turnRun {
+		t.Error("an earlier message, or one of another queue, waits for nobody")
+	}
+
+	if p.follow(key, turned(6, closing)) != turnGiveUp {
 		t.Error("a later message of the closing queue runs before the one that was given up")
 	}
 
-	if p.follow(key, waiter(5, owned)) != turnRun || len(p.holds) != 0 {
-		t.Error("a message of another queue waits for nobody")
+	closing.become(slotGone)
+	p.follow(key, turned(7, owned))
+
+	if len(p.holds) != 0 {
+		t.Error("a hold outlives the queue that it was for")
 	}
 }
 
@@ -120,15 +137,13 @@ func TestDropKeepsWhatIsDueInTime(t *testing.T) {
 	var p parking
 
 	s := &slot{}
-	soon, late := waiter(1, s), waiter(2, s)
-	soon.hold, late.hold = p.holdFor(orderKey{key: "a"}), p.holdFor(orderKey{key: "b"})
-	p.add(soon, 10, nil)
-	p.add(late, 1000, nil)
+	p.hold(orderKey{key: "a"}, turned(1, s), 10, nil)
+	p.hold(orderKey{key: "b"}, turned(2, s), 1000, nil)
 	s.become(slotClosing)
 
-	dropped, _ := p.drop(func(_ *entry, due int64) bool { return due > 500 })
-	if !slices.Equal(numbers(dropped), []int{2}) || len(p.parked) != 1 || p.parked[0].since != 1 {
-		t.Errorf("dropped %v, left %d", numbers(dropped), len(p.parked))
+	dropped := p.drop(func(_ *entry, due int64) bool { return due > 500 })
+	if due, ok := p.next(); !slices.Equal(numbers(dropped), []int{2}) || !ok || due != 10 {
+		t.Errorf("dropped %v, next is due at %d, %t", numbers(dropped), due, ok)
 	}
 }
 

@@ -18,8 +18,8 @@ type entry struct {
 	// since is when a lane first took the message up, in nanoseconds of the process; 0 before that. The deadline of retries
 	// in place counts from here.
 	since int64
-	// hold is the order key that the entry holds back while it is retried; nil otherwise.
-	hold *hold
+	// seq is the entry's place in the order of an ordered lane, from when the lane first takes it up; 0 before that.
+	seq int64
 }
 
 // inbox is where messages wait for lanes. An unordered channel has one for all its lanes, which so share the work evenly;

@@ -237,7 +237,7 @@ func (l *lane) stopping() bool { return l.parent.Err() != nil }
 
 // takeUp fills grab with what is due for a retry, otherwise with what waits in the inbox.
 func (l *lane) takeUp() (int, *lane) {
-	if len(l.parking.parked) > 0 {
+	if len(l.parking.parked)+len(l.parking.holds) > 0 {
 		l.mu.Lock()
 		n := l.parking.due(l.ch.clock.now(), l.grab[:])
 		l.mu.Unlock()
@@ -305,7 +305,7 @@ func (l *lane) close() error {
 // dropParked gives up the parked messages that nobody is going to wait for.
 func (l *lane) dropParked(f *flush) {
 	l.mu.Lock()
-	dropped, freed := l.parking.drop(func(e *entry, due int64) bool {
+	dropped := l.parking.drop(func(e *entry, due int64) bool {
 		return !e.t.slot().is(slotOwned) && due > f.by
 	})
 	l.mu.Unlock()
@@ -313,6 +313,4 @@ func (l *lane) dropParked(f *flush) {
 	for i := range dropped {
 		l.report.giveUp(dropped[i].t)
 	}
-
-	l.ch.wake(l.inbox.unread(freed))
 }

@@ -230,7 +230,7 @@ func (l *lane) settleGathered(parents []*tally) {
 
 	joint := newJoint(parents)
 	joint.add(len(l.outs) - 1)
-	l.place(joint, 0, 0)
+	l.place(entry{t: joint})
 	l.outs = l.outs[:0]
 }
 

@@ -25,7 +25,7 @@ func (l *lane) turn(n int) bool {
 		l.pos++
 
 		if l.pos%clockEvery == 0 && l.pos < n && (l.stopping() || l.ch.clock.now()-start > int64(turnLimit)) {
-			l.ch.wake(l.inbox.unread(l.work[l.pos:]))
+			l.leave(l.work[l.pos:])
 
 			break
 		}
@@ -41,6 +41,15 @@ func (l *lane) turn(n int) bool {
 	clear(l.grab[:n]) // an idle lane keeps no messages alive
 
 	return l.endTurn()
+}
+
+// leave puts back what was taken up and not begun.
+func (l *lane) leave(entries []entry) {
+	l.mu.Lock()
+	rest := l.parking.putBack(entries, l.ch.spec.Order)
+	l.mu.Unlock()
+
+	l.ch.wake(l.inbox.unread(rest))
 }
 
 // begin notes when the next call begins, for the deadlines.
@@ -93,7 +102,13 @@ func (l *lane) runOne(e *entry, start int64) bool {
 
 // mayRun keeps the order of an ordered channel: an entry whose key is held back lines up behind it.
 func (l *lane) mayRun(e *entry) bool {
-	if e.hold != nil || len(l.parking.holds) == 0 {
+	if l.ch.spec.Order == pipeline.OrderNone {
+		return true
+	}
+
+	l.parking.number(e)
+
+	if len(l.parking.holds) == 0 {
 		return true
 	}
 
@@ -193,20 +208,11 @@ func (l *lane) settle(e *entry, err error) {
 		l.report.finish(e.t, false)
 	default:
 		e.t.add(k - 1)
-		l.place(e.t, e.since, l.triesAtEnd(e))
+		l.place(entry{t: e.t, since: e.since, seq: e.seq, tries: l.triesAtEnd(e)})
 	}
 
 	if len(l.missed) > 0 {
 		l.parkMissed(e)
-	}
-
-	if e.hold != nil {
-		l.mu.Lock()
-		followers := l.parking.free(e.hold)
-		l.mu.Unlock()
-
-		e.hold = nil
-		l.ch.wake(l.inbox.unread(followers))
 	}
 }
 
@@ -236,11 +242,12 @@ func (l *lane) triesAtEnd(e *entry) int32 {
 	return 0
 }
 
-// place puts the outputs of one entry to the end of the channel or into the buffers of its routes.
-func (l *lane) place(t *tally, since int64, tries int32) {
+// place puts the outputs of one entry to the end of the channel or into the buffers of its routes. At the end they go on
+// with what next says of the entry.
+func (l *lane) place(next entry) {
 	for _, o := range l.outs {
 		if o.route >= 0 {
-			l.routed[o.route] = append(l.routed[o.route], entry{m: o.m, t: t})
+			l.routed[o.route] = append(l.routed[o.route], entry{m: o.m, t: next.t})
 
 			continue
 		}
@@ -249,7 +256,8 @@ func (l *lane) place(t *tally, since int64, tries int32) {
 			l.pendingSince = l.begun.Load()
 		}
 
-		l.pending = append(l.pending, entry{m: o.m, t: t, stage: l.ch.endStage(), tries: tries, since: since})
+		next.m, next.stage = o.m, l.ch.endStage()
+		l.pending = append(l.pending, next)
 
 		if l.ch.spec.Batch.Bytes > 0 {
 			l.pendingBytes += int64(o.m.Size())
@@ -270,16 +278,20 @@ func (l *lane) parkMissed(e *entry) {
 			l.counts.Panics++
 		}
 
-		again := entry{m: m.m, t: e.t, stage: m.stage, tries: m.tries, since: e.since}
+		again := entry{m: m.m, t: e.t, stage: m.stage, tries: m.tries, since: e.since, seq: e.seq}
 		l.park(again, keyOf(&l.spare, l.ch.spec.Order), m.delay, m.err)
 	}
 }
 
 // park parks an entry; in an ordered channel its key is held back. The caller holds mu.
 func (l *lane) park(e entry, key orderKey, delay time.Duration, err *pipeline.StageError) {
-	if l.ch.spec.Order != pipeline.OrderNone {
-		e.hold = l.parking.holdFor(key)
+	due := l.ch.clock.now() + int64(delay)
+
+	if l.ch.spec.Order == pipeline.OrderNone {
+		l.parking.add(e, due, err)
+
+		return
 	}
 
-	l.parking.add(e, l.ch.clock.now()+int64(delay), err)
+	l.parking.hold(key, e, due, err)
 }

@@ -115,26 +115,41 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 		return true
 	}
 
-	for i := range l.parking.parked {
-		p := &l.parking.parked[i]
-		if p.t.standsFor(target) {
-			place("is retried later", p.stage)
-			b.Attempt += int(p.tries)
+	locateRetry := func(p *parked) {
+		place("is retried later", p.stage)
+		b.Attempt += int(p.tries)
+
+		if p.err != nil {
 			b.LastError = p.err.Error()
-			next("it is tried again in place", p.due)
+		}
+
+		next("it is tried again in place", p.due)
+	}
+
+	for i := range l.parking.parked {
+		if p := &l.parking.parked[i]; p.t.standsFor(target) {
+			locateRetry(p)
 
 			return true
 		}
 	}
 
 	for _, h := range l.parking.holds {
-		for i := range h.followers {
-			if h.followers[i].t.standsFor(target) {
-				place("waits behind its key", h.followers[i].stage)
-				b.Next = "it runs after the earlier message of its key, which is retried"
+		for i := range h.line {
+			p := &h.line[i]
 
-				return true
+			switch {
+			case !p.t.standsFor(target):
+				continue
+			case i == 0:
+				locateRetry(p)
+			default:
+				place("waits behind its key", p.stage)
+				b.Attempt += int(p.tries)
+				b.Next = "it runs after the earlier message of its key, which is retried"
 			}
+
+			return true
 		}
 	}
 

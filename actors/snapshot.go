@@ -224,7 +224,7 @@ func (l *lane) status(now int64) LaneStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	s := LaneStatus{Lane: l.num, Batch: len(l.waiting), Parked: len(l.parking.parked), Counts: l.shown}
+	s := LaneStatus{Lane: l.num, Batch: len(l.waiting), Parked: l.parking.retries(), Counts: l.shown}
 
 	if _, state := l.word.look(); state != laneOurs {
 		s.Stage = l.ch.stageName(l.at())
