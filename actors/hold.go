@@ -119,7 +119,7 @@ func (p *parking) follow(key orderKey, e entry) turn {
 	}
 
 	slot := e.t.slot()
-	if slices.ContainsFunc(h.left, func(l leftBehind) bool { return l.slot == slot && l.seq < e.seq }) {
+	if !e.t.wanted() && slices.ContainsFunc(h.left, func(l leftBehind) bool { return l.slot == slot && l.seq < e.seq }) {
 		return turnGiveUp
 	}
 
@@ -230,7 +230,7 @@ func (p *parking) drop(match func(e *entry, due int64) bool) []entry {
 	for _, h := range p.holds {
 		h.line = slices.DeleteFunc(h.line, func(e parked) bool {
 			slot := e.t.slot()
-			behind := slices.ContainsFunc(h.left, func(l leftBehind) bool { return l.slot == slot })
+			behind := !e.t.wanted() && slices.ContainsFunc(h.left, func(l leftBehind) bool { return l.slot == slot })
 
 			if !behind && match(&e.entry, e.due) {
 				h.left = append(h.left, leftBehind{slot: slot, seq: e.seq})

@@ -306,7 +306,7 @@ func (l *lane) close() error {
 func (l *lane) dropParked(f *flush) {
 	l.mu.Lock()
 	dropped := l.parking.drop(func(e *entry, due int64) bool {
-		return !e.t.slot().is(slotOwned) && due > f.by
+		return !e.t.wanted() && due > f.by
 	})
 	l.mu.Unlock()
 

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -80,6 +81,15 @@ func (t *tally) source() *tally {
 
 // slot returns the ownership under which the source was pulled.
 func (t *tally) slot() *slot { return t.source().block.slot }
+
+// wanted says whether any message that t stands for is of a queue that is still owned: then it must not be given up.
+func (t *tally) wanted() bool {
+	if t.block != nil {
+		return t.block.slot.is(slotOwned)
+	}
+
+	return slices.ContainsFunc(t.joint, (*tally).wanted)
+}
 
 // record returns the tracker's record of the source.
 func (t *tally) record() *record {
