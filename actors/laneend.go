@@ -10,6 +10,12 @@ import (
 // messages to the tracker. It returns false when the lane was fenced.
 func (l *lane) endTurn() bool {
 	for len(l.pending) > 0 && l.batchReady() {
+		if l.stopping() {
+			l.abandon()
+
+			break
+		}
+
 		if !l.handOn() {
 			return false
 		}
@@ -24,6 +30,19 @@ func (l *lane) endTurn() bool {
 	l.tell()
 
 	return true
+}
+
+// abandon gives up what waits for the sink or the gather stage: the job has stopped, and its sinks are closed.
+func (l *lane) abandon() {
+	for i := range l.pending {
+		l.report.giveUp(l.pending[i].t)
+	}
+
+	l.mu.Lock()
+	clear(l.pending)
+	l.pending = l.pending[:0]
+	l.waiting = nil
+	l.mu.Unlock()
 }
 
 // tell sends the tracker what is finished and shows the counts.
