@@ -67,10 +67,14 @@ func (t *tracker) locate(target *tally) *Blocking {
 		}
 	}
 
-	b.Doing = "is on its way between two actors"
+	b.Doing, b.Next = "is on its way between two actors", "its lane hands it on at the end of its turn"
 
 	if c := target.slot().tracked.closing; c != nil {
-		b.Doing, b.Next, b.NextAt = "is left to the next owner", "its queue is given up when what runs of it has ended", t.clock.at(c.by)
+		b.Doing, b.Next = "is left to the next owner", "its queue is given up after the last commit"
+
+		if c.by > t.clock.now() {
+			b.Next, b.NextAt = "its queue is given up when what runs of it has ended", t.clock.at(c.by)
+		}
 	}
 
 	return b
