@@ -129,22 +129,39 @@ func (e *engine) abort() {
 		return
 	}
 
-	e.state = engineStopped
 	member, sinks := e.member, e.opened
+	if e.state == engineLeaving {
+		sinks = nil // they are being closed
+	}
+
+	e.state = engineStopped
 	e.cancelLanes(errStopping)
 
+	opening := e.opening
+	if opening != nil {
+		e.cancel(errStopping)
+	}
+
+	stops := make([]*actor.Future, 0, len(e.lanes))
 	for _, ref := range e.lanes {
-		e.root.Stop(ref.pid)
+		stops = append(stops, e.root.StopFuture(ref.pid))
 	}
 
 	report := e.report
 	report.Err = errors.Join(report.Err, errAborted)
 
 	go func() {
+		if opening != nil {
+			m := <-opening
+			member, sinks = m.member, m.opened
+		}
+
+		awaitLanes(stops)
+
 		err := closeSinks(sinks)
 
 		if member != nil {
-			ctx, cancel := context.WithTimeout(e.ctx, leaveTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), leaveTimeout)
 			defer cancel()
 
 			err = errors.Join(err, member.Leave(ctx))
@@ -159,6 +176,24 @@ func (e *engine) abort() {
 			e.onStop(&report)
 		}
 	}()
+}
+
+// awaitLanes gives stopped lanes their grace: sinks close after the last write.
+func awaitLanes(stops []*actor.Future) {
+	done := make(chan struct{})
+
+	go func() {
+		defer close(done)
+
+		for _, f := range stops {
+			_ = f.Wait() // it fails for a hung lane, which is not waited for
+		}
+	}()
+
+	select {
+	case <-done:
+	case <-time.After(laneGrace):
+	}
 }
 
 var errAborted = errors.New("actors: the engine was stopped without a drain")

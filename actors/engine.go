@@ -31,7 +31,9 @@ type engine struct {
 	// spawned numbers the pull-queue actors, since a name is free only when its old owner is wholly gone.
 	spawned int
 	// opened are the sinks that have been opened.
-	opened   []pipeline.Sink
+	opened []pipeline.Sink
+	// opening holds what the start has opened and joined, for an engine that is stopped before it is told; nil afterwards.
+	opening  chan *joined
 	drainers []*actor.PID
 	began    int64
 	by       int64
@@ -138,6 +140,8 @@ func (e *engine) start(c actor.Context) {
 	e.self, e.engine = c.Self(), c.Self()
 	e.system = c.ActorSystem()
 	e.root = e.system.Root
+	opening := make(chan *joined, 1)
+	e.opening = opening
 
 	go func() {
 		m := &joined{}
@@ -150,6 +154,7 @@ func (e *engine) start(c actor.Context) {
 			})
 		}
 
+		opening <- m
 		e.root.Send(e.self, m)
 	}()
 }
@@ -182,7 +187,7 @@ func openSinks(ctx context.Context, plan *pipeline.Plan) ([]pipeline.Sink, error
 
 // joined spawns the tracker and the lanes.
 func (e *engine) joined(c actor.Context, m *joined) {
-	e.opened, e.member = m.opened, m.member
+	e.opened, e.member, e.opening = m.opened, m.member, nil
 
 	if m.err != nil {
 		e.drain(nil, 0, m.err)
