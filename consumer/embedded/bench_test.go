@@ -23,7 +23,7 @@ func BenchmarkBatch(b *testing.B) {
 	w := openWorld(b, Options{Dir: b.TempDir()})
 	w.topic("bench", 4)
 	m := w.join("bench", "bench")
-	a := w.assigned(m, 5)
+	leases := m.await("bench", 4)
 
 	raw := openRaw(b)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -56,7 +56,7 @@ func BenchmarkBatch(b *testing.B) {
 		_ = start
 
 		begin := time.Now()
-		for _, l := range a.Leases[1:] {
+		for _, l := range leases {
 			for {
 				got, err := m.Pull(b.Context(), l, next[l.Queue], consumer.Limit{Messages: batch, Bytes: 1 << 20})
 				if err != nil {

@@ -79,8 +79,8 @@ func Open(o Options) (*Broker, error) {
 	b := newBroker(o, dir, store)
 
 	err = b.load()
-	if err == nil {
-		err = dir.settle()
+	if err == nil && dir.fresh {
+		err = errors.Join(store.newLog(), dir.settle())
 	}
 
 	if err != nil {

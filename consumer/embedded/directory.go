@@ -34,7 +34,7 @@ type directory struct {
 	path string
 	// store names this store among all: it is in the ids of messages.
 	store string
-	// fresh is true until settle was called on a new directory.
+	// fresh says that the directory is being made, until settle.
 	fresh bool
 	lock  io.Closer
 }
@@ -71,7 +71,7 @@ func openDirectory(fs vfs.FS, path string) (*directory, error) {
 
 // madeDirectory returns the one name of a directory under which it is locked, after making it if it is missing.
 func madeDirectory(fs vfs.FS, path string) (string, error) {
-	if err := fs.MkdirAll(path, 0o755); err != nil {
+	if err := makeDurably(fs, path); err != nil {
 		return path, fmt.Errorf("embedded: %s cannot be the broker's directory: %w", path, err)
 	}
 
@@ -89,6 +89,36 @@ func madeDirectory(fs vfs.FS, path string) (string, error) {
 	}
 
 	return absolute, nil
+}
+
+// makeDurably makes a directory and those above it that are missing, so that they are there after a power cut, too.
+func makeDurably(fs vfs.FS, path string) error {
+	_, err := fs.Stat(path)
+	if !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+
+	parent := fs.PathDir(path)
+	if parent != path {
+		if err := makeDurably(fs, parent); err != nil {
+			return err
+		}
+	}
+
+	if err := fs.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+
+	return syncDirectory(fs, parent)
+}
+
+func syncDirectory(fs vfs.FS, path string) error {
+	dir, err := fs.OpenDir(path)
+	if err != nil {
+		return err
+	}
+
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // checkForeign refuses a directory that has files, and not those of a broker.
@@ -177,24 +207,13 @@ func (d *directory) begin() (string, error) {
 
 // settle makes a new directory a broker's for good.
 func (d *directory) settle() error {
-	if !d.fresh {
-		return nil
-	}
-
 	if err := d.fs.Rename(d.fs.PathJoin(d.path, fileMaking), d.fs.PathJoin(d.path, fileFormat)); err != nil {
 		return fmt.Errorf("embedded: %s: %w", d.path, err)
 	}
 
-	dir, err := d.fs.OpenDir(d.path)
-	if err == nil {
-		err = errors.Join(dir.Sync(), dir.Close())
-	}
-
-	if err != nil {
+	if err := syncDirectory(d.fs, d.path); err != nil {
 		return fmt.Errorf("embedded: %s: %w", d.path, err)
 	}
-
-	d.fresh = false
 
 	return nil
 }

@@ -54,16 +54,26 @@ func pebbleOptions(g *guard, log *zap.Logger) *pebble.Options {
 		MemTableStopWritesThreshold: 4,
 		L0StopWritesThreshold:       32,
 		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
-			log.Error("embedded: a file of the store is damaged", zap.String("path", i.Path), zap.Error(i.Details))
+			log.Error("embedded: a file of the store is damaged", zap.String("path", i.Path), zap.String("error", i.Details.Error()))
 		}},
 	}
+}
+
+// newLog writes everything out of the log and starts another one. Pebble makes the first log of a new database in its
+// oldest format, where damage to what was acknowledged looks like the end of the log; the second has the newest.
+func (s *store) newLog() error {
+	if err := s.db.Flush(); err != nil {
+		return fmt.Errorf("embedded: starting the log: %w", err)
+	}
+
+	return s.guard.failure()
 }
 
 // close writes everything out of the log into tables, where every block has a checksum, and closes the database.
 func (s *store) close() error {
 	var err error
 	if s.guard.failure() == nil {
-		err = s.db.Flush()
+		err = s.newLog()
 	}
 
 	err = errors.Join(err, s.db.Close(), s.guard.failure())
