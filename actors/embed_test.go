@@ -226,7 +226,12 @@ func TestRestartOfTheDurableBrokerRepeatsTheFailingMessageOnly(t *testing.T) {
 	r.Drain(-1)
 
 	b = open()
-	defer b.Close()
+
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 
 	got := make(chan struct{}, 1)
 	second.fails = func(context.Context, []*pipeline.Message) error {

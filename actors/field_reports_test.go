@@ -3,8 +3,8 @@ package actors_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -323,7 +323,7 @@ func TestCommitWatermarkPassesGaps(t *testing.T) {
 	t.Parallel()
 
 	for _, gap := range []int64{1, 100, 1_000_000} {
-		t.Run(fmt.Sprint(gap), func(t *testing.T) {
+		t.Run(strconv.FormatInt(gap, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := newGround(t, 1)

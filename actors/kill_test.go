@@ -152,8 +152,9 @@ func live(t *testing.T, dir string, life int, stop bool, d time.Duration) {
 
 	lines := bufio.NewScanner(out)
 
-	if stop {
-		for lines.Scan() && lines.Text() != "runs" {
+	for stop && lines.Scan() {
+		if lines.Text() == "runs" {
+			break
 		}
 	}
 
