@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/consumertest"
+	"github.com/millrace/millrace/pipeline"
 )
 
 // checkSnapshot checks what a job says of itself in a moment of rest. The caller holds the world's mu.
@@ -172,12 +173,17 @@ func (w *world) checkLastWrites() {
 	for s, writes := range w.lastWrite {
 		for o, n := range writes {
 			for other, m := range writes {
-				if o < other && n > m && w.complete[s.lease][o] && w.complete[s.lease][other] {
+				if o < other && n > m && w.stays(s.lease, o) && w.stays(s.lease, other) {
 					w.breach("I7", "%s: offset %d of key %q was written after %d (%v)", w.spec.site(s.channel, s.stage), o, s.key, other, s.lease)
 				}
 			}
 		}
 	}
+}
+
+// stays says whether an attempt is complete, and the broker was not told otherwise.
+func (w *world) stays(l consumer.Lease, o pipeline.Offset) bool {
+	return w.complete[l][o] && !w.returned[attempt{place: place{queue: l.Queue, offset: o}, epoch: l.Epoch}]
 }
 
 // explain prints what the jobs say of themselves when a run does not come to its end.

@@ -22,6 +22,8 @@ type plan struct {
 	procs map[string]*proc
 	// trouble is how much may happen: 0 nothing at all, 1 without crashes and lies, 2 everything.
 	trouble int
+	// inFlight is what the last look saw in flight.
+	inFlight int
 }
 
 func (w *world) play() {
@@ -79,18 +81,19 @@ func (p *plan) publish(n int) {
 
 // pass lets a while pass, or nothing at all.
 func (p *plan) pass() {
-	const second = int(time.Second)
-
 	switch p.rnd.IntN(4) {
 	case 0:
 	case 1:
-		<-time.After(time.Duration(p.rnd.IntN(second / 50)))
+		<-time.After(p.upTo(time.Second / 50))
 	case 2:
-		<-time.After(time.Duration(p.rnd.IntN(2 * second)))
+		<-time.After(p.upTo(2 * time.Second))
 	default:
-		<-time.After(time.Duration(p.rnd.IntN(15 * second)))
+		<-time.After(p.upTo(15 * time.Second))
 	}
 }
+
+// upTo draws a while below d.
+func (p *plan) upTo(d time.Duration) time.Duration { return time.Duration(p.rnd.Int64N(int64(d))) }
 
 // step makes one thing happen.
 func (p *plan) step() {
@@ -104,7 +107,7 @@ func (p *plan) step() {
 	case 6:
 		p.begin(names()[p.rnd.IntN(3)])
 	case 7:
-		p.stop(names()[p.rnd.IntN(3)], time.Duration(p.rnd.IntN(int(10*time.Second)))-time.Second)
+		p.stop(names()[p.rnd.IntN(3)], p.upTo(10*time.Second)-time.Second)
 	case 8:
 		p.storm()
 	case 9:
@@ -201,7 +204,7 @@ func (p *plan) storm() {
 		if p.procs[name] == nil {
 			p.begin(name)
 		} else {
-			p.stop(name, time.Duration(p.rnd.IntN(int(3*time.Second))))
+			p.stop(name, p.upTo(3*time.Second))
 		}
 
 		p.pass()
@@ -286,6 +289,8 @@ func (p *plan) crash(name string) {
 func (p *plan) look() {
 	synctest.Wait()
 
+	p.inFlight = 0
+
 	for _, name := range names() {
 		proc := p.procs[name]
 		if proc == nil || proc.r.Report() != nil {
@@ -299,6 +304,11 @@ func (p *plan) look() {
 
 		p.mu.Lock()
 		p.stats.snapshots++
+
+		for i := range s.Queues {
+			p.inFlight += s.Queues[i].InFlight
+		}
+
 		proc.checkSnapshot(s)
 		p.mu.Unlock()
 	}
@@ -336,7 +346,7 @@ func (p *plan) settle() {
 		p.look()
 
 		behind := p.behind()
-		if len(behind) == 0 {
+		if len(behind) == 0 && p.inFlight == 0 {
 			return
 		}
 
@@ -380,9 +390,12 @@ func (p *plan) stopAll() {
 
 		p.stop(name, 10*time.Second)
 
-		if r := proc.r.Report(); r == nil || !r.Clean {
+		r := proc.r.Report()
+		p.unclean = p.unclean || r == nil || !r.Clean
+
+		if r == nil || r.UnfinishedCount > 0 {
 			p.mu.Lock()
-			p.breach("drain", "%s had nothing to do and did not stop clean: %+v", name, r)
+			p.breach("drain", "%s had nothing to do and left something: %+v", name, r)
 			p.mu.Unlock()
 		}
 	}
@@ -391,7 +404,7 @@ func (p *plan) stopAll() {
 // restart is the last part of I6: after a clean stop nothing is done again.
 func (p *plan) restart() {
 	p.mu.Lock()
-	p.finalRun = len(p.broken) == 0
+	p.finalRun = len(p.broken) == 0 && !p.unclean
 	p.mu.Unlock()
 
 	p.checkBooks()

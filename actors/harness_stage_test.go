@@ -132,7 +132,7 @@ var _ pipeline.Transform = (*stage)(nil)
 func (s *stage) Transform(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
 	w, path := s.p.w, pathOf(m)
 	b := w.refs(m)
-	c := w.begin(s.p, s.channel, s.index, m.Key, b)
+	c := w.begin(ctx, s.p, s.channel, s.index, m.Key, b)
 	defer w.end(c)
 
 	d, h := w.draw(s.channel, s.index, path)
@@ -156,17 +156,30 @@ func (s *stage) Transform(ctx context.Context, m *pipeline.Message, emit pipelin
 		next.SetProp(propPath, out)
 
 		if err := emit(next); err != nil {
+			w.double(b.blame)
+
 			return err
 		}
 	}
 
 	if d == deedLate {
+		w.double(b.blame)
 		w.fail(b.blame, false)
 
 		return errDeed
 	}
 
 	return nil
+}
+
+// double notes that parts of messages go on although the stage that made them fails.
+func (w *world) double(of []ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	for _, r := range of {
+		w.doubled[r.attempt] = true
+	}
 }
 
 // gather is one lane's instance of a gather stage.
@@ -181,7 +194,7 @@ func (g *gather) TransformBatch(ctx context.Context, batch []*pipeline.Message, 
 	w := g.p.w
 	spec := &w.spec.channels[g.channel]
 	parts, all := w.unfold(batch)
-	c := w.begin(g.p, g.channel, endOf, batch[0].Key, all)
+	c := w.begin(ctx, g.p, g.channel, endOf, batch[0].Key, all)
 	defer w.end(c)
 
 	d, h := w.draw(g.channel, endOf, pathOf(batch[0]))
@@ -294,7 +307,7 @@ var _ pipeline.Sink = (*sink)(nil)
 func (s *sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	w := s.p.w
 	parts, all := w.unfold(batch)
-	c := w.begin(s.p, s.channel, endOf, batch[0].Key, all)
+	c := w.begin(ctx, s.p, s.channel, endOf, batch[0].Key, all)
 	defer w.end(c)
 
 	d, h := w.draw(s.channel, endOf, pathOf(batch[0]))
