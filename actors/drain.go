@@ -138,10 +138,6 @@ func (e *engine) abort() {
 	e.cancelLanes(errStopping)
 
 	opening := e.opening
-	if opening != nil {
-		e.cancel(errStopping)
-	}
-
 	stops := make([]*actor.Future, 0, len(e.lanes))
 	for _, ref := range e.lanes {
 		stops = append(stops, e.root.StopFuture(ref.pid))
@@ -152,8 +148,12 @@ func (e *engine) abort() {
 
 	go func() {
 		if opening != nil {
+			// A join that is cut short may have taken effect, and nobody could undo it.
+			patience := time.AfterFunc(leaveTimeout, func() { e.cancel(errStopping) })
 			m := <-opening
 			member, sinks = m.member, m.opened
+
+			patience.Stop()
 		}
 
 		awaitLanes(stops)

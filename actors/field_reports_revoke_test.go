@@ -251,6 +251,39 @@ func TestCleanRevokeRepeatsNothing(t *testing.T) {
 	})
 }
 
+// 11 again: what waits for a lane when its queue is revoked is the next owner's.
+func TestRevokedMessagesThatWaitForALaneAreTheNextOwners(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGround(t, 2)
+		first, second := &shelf{}, &shelf{}
+		slow := pipeline.Func("slow", func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
+			<-time.After(time.Second)
+
+			return emit(m)
+		})
+
+		a := g.run(job(pipeline.Channel{Name: "work", Sink: first, Stages: []pipeline.Stage{slow}}), actors.Options{Instance: "a"})
+		pass(time.Second)
+		g.publish(0, 60)
+		pass(5500 * time.Millisecond)
+
+		if waiting := g.snapshot(a).Channels[0].Waiting; waiting < 50 {
+			t.Fatalf("%d wait for the lane", waiting)
+		}
+
+		g.run(job(pipeline.Channel{Name: "work", Sink: second}), actors.Options{Instance: "b"})
+		pass(2 * time.Minute)
+		once(t, 0, 60, first, second)
+
+		if len(second.all()) < 20 {
+			t.Errorf("the next owner got %d", len(second.all()))
+		}
+
+		g.finished()
+	})
+}
+
 // 12: the same queue is revoked and assigned back in one step.
 func TestQueueGivenBackAtOnceStartsAtTheStoredCheckpoint(t *testing.T) {
 	t.Parallel()

@@ -157,6 +157,10 @@ func TestTallyIsReportedOnceByManyHolders(t *testing.T) {
 		if !slices.Equal(got, []string{"0-1 false"}) {
 			t.Fatalf("reported %v, want once and written", got)
 		}
+
+		if left := source.left.Load(); left != 1 {
+			t.Fatalf("a tally in the pool stands at %d, want 1", left)
+		}
 	}
 }
 
