@@ -94,8 +94,6 @@ func (b *Broker) Close() {
 
 	b.closed = true
 	for _, g := range b.groups {
-		g.stopTimers()
-
 		for _, m := range g.members {
 			m.wake()
 		}

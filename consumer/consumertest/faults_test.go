@@ -231,31 +231,39 @@ func TestGapsLoseNoMessage(t *testing.T) {
 	})
 }
 
-func TestAGapAtTheTailMovesNext(t *testing.T) {
+func TestGapsAreBeforeAndBehindMessages(t *testing.T) {
 	t.Parallel()
 
 	inBubble(t, consumertest.Config{}, 1, func(b *bundle) {
-		b.SetFaults(consumertest.Faults{Gap: 1, Gaps: []int64{10}})
+		const gap = 10
+
+		b.SetFaults(consumertest.Faults{Gap: 1, Gaps: []int64{gap}})
 
 		m := b.join("")
 		l := b.only(m)
+		before, behind := 0, 0
 
-		for range 50 { // until the gap is behind the message and not before it
+		for range 50 {
 			end := b.Standings(group, topic)[0].End
 			b.publish(1)
 
-			if messages := b.all(m, l, end); messages[0].Origin.Offset != end {
-				continue
-			}
+			switch at := b.all(m, l, end)[0].Origin.Offset; at {
+			case end + gap:
+				before++
+			case end:
+				behind++
 
-			if batch, err := b.pull(m, l, end+1); err != nil || len(batch.Messages) != 0 || batch.Next != end+11 {
-				b.Errorf("a pull inside of the gap: %+v, %v, want next %d", batch, err, end+11)
+				if batch, err := b.pull(m, l, end+1); err != nil || len(batch.Messages) != 0 || batch.Next != end+1+gap {
+					b.Fatalf("a pull inside of the gap: %+v, %v, want next %d", batch, err, end+1+gap)
+				}
+			default:
+				b.Fatalf("a message at %d, want it at %d or %d", at, end, end+gap)
 			}
-
-			return
 		}
 
-		b.Error("no gap behind a message")
+		if before == 0 || behind == 0 {
+			b.Errorf("%d gaps before and %d behind messages, want some of each", before, behind)
+		}
 	})
 }
 

@@ -29,8 +29,8 @@ type group struct {
 type holding struct {
 	member *member
 	epoch  uint64
-	// patience runs when the queue has been taken away from the member, which may still commit until it ends.
-	patience *time.Timer
+	// taken: the queue has been taken away from the member, which may still commit until it releases it.
+	taken bool
 }
 
 // group returns the group of a name and makes it, with its retry topic, at the first call.
@@ -83,20 +83,11 @@ func (g *group) drop(m *member, reason error) {
 
 	for q, h := range g.held {
 		if h.member == m {
-			g.free(q)
+			delete(g.held, q)
 		}
 	}
 
 	g.rebalance()
-}
-
-// free ends the ownership of a queue.
-func (g *group) free(q pipeline.Queue) {
-	if h := g.held[q]; h.patience != nil {
-		h.patience.Stop()
-	}
-
-	delete(g.held, q)
 }
 
 // rebalance takes away the queues that belong to somebody else now, gives the free ones to their owners, and tells every
@@ -155,16 +146,17 @@ func (g *group) owners() map[pipeline.Queue]*member {
 // takeAway asks the owner to release a queue. After the broker's patience it is taken from it.
 func (g *group) takeAway(q pipeline.Queue) {
 	h := g.held[q]
-	if h.patience != nil {
+	if h.taken {
 		return
 	}
 
-	h.patience = time.AfterFunc(g.b.cfg.Patience, func() {
+	h.taken = true
+	time.AfterFunc(g.b.cfg.Patience, func() {
 		g.b.mu.Lock()
 		defer g.b.mu.Unlock()
 
 		if g.held[q] == h {
-			g.free(q)
+			delete(g.held, q)
 			g.rebalance()
 		}
 	})
@@ -175,7 +167,7 @@ func (g *group) leases(m *member) []consumer.Lease {
 	leases := slices.Clone(m.own)
 
 	for q, h := range g.held {
-		if h.member == m && h.patience == nil {
+		if h.member == m && !h.taken {
 			leases = append(leases, consumer.Lease{Queue: q, Epoch: h.epoch})
 		}
 	}
@@ -197,16 +189,4 @@ func (g *group) offsets(m *member) map[pipeline.Queue]consumer.Checkpoint {
 	}
 
 	return g.stored[owner]
-}
-
-func (g *group) stopTimers() {
-	for _, h := range g.held {
-		if h.patience != nil {
-			h.patience.Stop()
-		}
-	}
-
-	for timer := range g.delayed {
-		timer.Stop()
-	}
 }

@@ -93,8 +93,8 @@ func (m *member) Release(ctx context.Context, l consumer.Lease) error {
 	call.Epoch = l.Epoch
 
 	return m.do(ctx, call, func(*Call) error {
-		if h := m.g.held[l.Queue]; h != nil && h.member == m && h.epoch == l.Epoch && h.patience != nil {
-			m.g.free(l.Queue)
+		if h := m.g.held[l.Queue]; h != nil && h.member == m && h.epoch == l.Epoch && h.taken {
+			delete(m.g.held, l.Queue)
 			m.g.rebalance()
 		}
 
@@ -118,7 +118,7 @@ func (m *member) owns(l consumer.Lease, asked bool) error {
 	}
 
 	h := m.g.held[l.Queue]
-	if h == nil || h.member != m || h.epoch != l.Epoch || h.patience != nil && !asked {
+	if h == nil || h.member != m || h.epoch != l.Epoch || h.taken && !asked {
 		return fmt.Errorf("consumertest: %s in epoch %d: %w", l.Queue, l.Epoch, consumer.ErrNotOwner)
 	}
 

@@ -92,11 +92,8 @@ func (m *member) handOver(ctx context.Context, call Call, origin pipeline.Origin
 func returned(r *record) record {
 	m := copyOf(&r.message)
 
-	if m.Props[consumer.PropOriginID] == "" {
-		m.SetProp(consumer.PropOriginID, m.ID)
-		m.SetProp(consumer.PropOriginTopic, m.Topic)
-	}
-
+	m.SetProp(consumer.PropOriginID, m.ID) // the same id and topic through all redeliveries
+	m.SetProp(consumer.PropOriginTopic, m.Topic)
 	m.SetProp(consumer.PropOriginQueue, m.Origin.Queue.String())
 	m.SetProp(consumer.PropOriginOffset, strconv.FormatInt(int64(m.Origin.Offset), 10))
 

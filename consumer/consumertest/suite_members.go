@@ -94,8 +94,13 @@ func leavingHandsOver(w *world) {
 	a := w.join("member-1")
 	a.awaitQueues(queues)
 	b := w.join("member-2")
+	left := time.Now()
 	a.leave()
 	b.awaitQueues(queues)
+
+	if late := time.Since(left); w.features.HoldsBackQueues && late > time.Second {
+		w.Errorf("the queues came %v after their owner had left", late)
+	}
 }
 
 func releasedBeforeNext(w *world) {

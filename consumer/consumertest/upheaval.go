@@ -39,7 +39,7 @@ func (b *Broker) Reassign(group string, q pipeline.Queue, atOnce bool) error {
 	}
 
 	if atOnce {
-		g.free(q)
+		delete(g.held, q)
 	} else {
 		g.takeAway(q)
 	}

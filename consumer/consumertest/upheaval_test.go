@@ -132,6 +132,10 @@ func TestAQueueIsReassignedWhenItIsReleasedOrPatienceEnds(t *testing.T) {
 					b.Errorf("a last commit: %v", err)
 				}
 
+				if _, err := b.pull(m, old, 0); !errors.Is(err, consumer.ErrNotOwner) {
+					b.Errorf("a pull of a queue that was taken away: %v, want ErrNotOwner", err)
+				}
+
 				want := patience
 
 				if releases {
@@ -144,7 +148,12 @@ func TestAQueueIsReassignedWhenItIsReleasedOrPatienceEnds(t *testing.T) {
 
 				leases, _ = b.leases(m, known)
 				if took := time.Since(start); len(leases) != 1 || leases[0].Epoch <= old.Epoch || took != want {
-					b.Errorf("leases %v after %v, want a new one after %v", leases, took, want)
+					b.Fatalf("leases %v after %v, want a new one after %v", leases, took, want)
+				}
+
+				// A held pull outlasts the patience with the old lease, which is nothing to the new one.
+				if _, err := b.pull(m, leases[0], 0); err != nil || time.Since(start) <= patience {
+					b.Errorf("a pull under the new lease: %v after %v", err, time.Since(start))
 				}
 
 				if err := m.Commit(b.ctx(), old, consumer.Checkpoint{}); !errors.Is(err, consumer.ErrNotOwner) {
