@@ -13,15 +13,14 @@ import (
 // is measured but the runtime.
 type tap struct {
 	consumer.Member
-	limit   pipeline.Offset
-	rings   [][]*pipeline.Message
-	turn    int
-	done    chan struct{}
-	reached atomic.Bool
+
+	limit pipeline.Offset
+	rings [][]*pipeline.Message
+	turn  int
 }
 
 func newTap(limit int) *tap {
-	t := &tap{limit: pipeline.Offset(limit), done: make(chan struct{})}
+	t := &tap{limit: pipeline.Offset(limit)}
 
 	// More rings than the window has batches, so that no message is handed out again while it is in flight.
 	for range 2 * consumer.DefaultMessages / blockSize {
@@ -131,14 +130,14 @@ func BenchmarkHandFused(b *testing.B) {
 	lease := consumer.Lease{Queue: pipeline.Queue{Topic: "in"}, Epoch: 1}
 	var sunk int
 
-	c := func(m *pipeline.Message) { sunk++ }
+	c := func(*pipeline.Message) { sunk++ }
 	bb := func(m *pipeline.Message) { c(m) }
 	a := func(m *pipeline.Message) { bb(m) }
 
 	b.ResetTimer()
 
 	for from := pipeline.Offset(0); int(from) < b.N; {
-		batch, _ := t.Pull(context.Background(), lease, from, consumer.Limit{Messages: min(blockSize, b.N-int(from))})
+		batch, _ := t.Pull(b.Context(), lease, from, consumer.Limit{Messages: min(blockSize, b.N-int(from))})
 		_ = w.Admit(consumer.Run{From: from, To: batch.Next}, int64(len(batch.Messages)*100))
 
 		for _, m := range batch.Messages {

@@ -51,7 +51,7 @@ func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer
 	defer w.mu.Unlock()
 
 	if late && err == nil && !m.p.crashed {
-		w.breach("I4", "%s commits %s in epoch %d after it was given up", m.p.name, l.Queue, l.Epoch)
+		w.breachf("I4", "%s commits %s in epoch %d after it was given up", m.p.name, l.Queue, l.Epoch)
 	}
 
 	return err
@@ -91,11 +91,11 @@ func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, de
 	w.returns("a send-back", back)
 
 	if w.spec.ordered {
-		w.breach("I7", "%s was sent back from an ordered job", back.ID)
+		w.breachf("I7", "%s was sent back from an ordered job", back.ID)
 	}
 
 	if back.Origin.Delivery >= w.spec.retry.Attempts {
-		w.breach("I8", "%s was sent back at delivery %d of %d", back.ID, back.Origin.Delivery, w.spec.retry.Attempts)
+		w.breachf("I8", "%s was sent back at delivery %d of %d", back.ID, back.Origin.Delivery, w.spec.retry.Attempts)
 	}
 	w.mu.Unlock()
 
@@ -112,7 +112,7 @@ func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, 
 	w.returns("a dead letter", dead)
 
 	if !w.rejected[dead.ID] && c.Deliveries < w.spec.retry.Attempts {
-		w.breach("I8", "%s is a dead letter after %d of %d deliveries", dead.ID, c.Deliveries, w.spec.retry.Attempts)
+		w.breachf("I8", "%s is a dead letter after %d of %d deliveries", dead.ID, c.Deliveries, w.spec.retry.Attempts)
 	}
 	w.mu.Unlock()
 
@@ -131,17 +131,17 @@ func (w *world) returns(what string, m *pipeline.Message) {
 	a := attemptOf(m)
 
 	if !w.failed[a] {
-		w.breach("cancelled is not failed", "%s of %s, of which nothing has failed", what, m.ID)
+		w.breachf("cancelled is not failed", "%s of %s, of which nothing has failed", what, m.ID)
 	}
 
 	if w.returned[a] {
-		w.breach("I8", "%s of %s, which was taken back already", what, m.ID)
+		w.breachf("I8", "%s of %s, which was taken back already", what, m.ID)
 	}
 
 	for _, c := range w.calls[m.ID] {
 		for _, r := range c.refs {
 			if r.attempt == a && !c.hung && !c.p.crashed {
-				w.breach("I11", "%s of %s, which still runs in %s", what, m.ID, w.where(c))
+				w.breachf("I11", "%s of %s, which still runs in %s", what, m.ID, w.where(c))
 			}
 		}
 	}
@@ -162,11 +162,11 @@ func (w *world) onCommit(c consumertest.Commit) {
 	defer w.mu.Unlock()
 
 	w.stats.commits++
-	w.note("%s: commit %s epoch %d: %v (%v)", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, c.Err)
+	w.notef("%s: commit %s epoch %d: %v (%v)", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, c.Err)
 
 	for _, r := range c.Covers {
 		if !r.Returned && !w.done[place{queue: r.Queue, offset: r.Offset}] {
-			w.breach("I2", "%s commits %s: %v, which covers %d (%s) that is not finished", c.Instance, c.Lease.Queue,
+			w.breachf("I2", "%s commits %s: %v, which covers %d (%s) that is not finished", c.Instance, c.Lease.Queue,
 				c.Checkpoint, r.Offset, r.ID)
 		}
 	}
@@ -176,7 +176,7 @@ func (w *world) onCommit(c consumertest.Commit) {
 	}
 
 	if last, ok := w.commits[c.Lease]; ok && !growsFrom(last, c.Checkpoint) {
-		w.breach("I3", "%s commits %s in epoch %d: %v after %v", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, last)
+		w.breachf("I3", "%s commits %s in epoch %d: %v after %v", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, last)
 	}
 
 	w.commits[c.Lease] = c.Checkpoint

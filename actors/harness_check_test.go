@@ -13,7 +13,7 @@ func (p *proc) checkSnapshot(s *Snapshot) {
 	w := p.w
 
 	if s.Counts.Broken != 0 {
-		w.breach("books", "%s: Counts.Broken is %d", p.name, s.Counts.Broken)
+		w.breachf("books", "%s: Counts.Broken is %d", p.name, s.Counts.Broken)
 	}
 
 	for i := range s.Queues {
@@ -31,11 +31,11 @@ func (p *proc) checkLimits(q *QueueStatus) {
 
 	if q.InFlight > l.Messages || q.InFlight > 1 && q.Bytes > l.Bytes || q.InFlight > 0 && q.Above+int64(q.InFlight) > l.Span+q.Above &&
 		int64(q.InFlight) > l.Span {
-		w.breach("I9", "%s: %s holds %d messages, %d bytes, above %d; limits %+v", p.name, q.Queue, q.InFlight, q.Bytes, q.Above, l)
+		w.breachf("I9", "%s: %s holds %d messages, %d bytes, above %d; limits %+v", p.name, q.Queue, q.InFlight, q.Bytes, q.Above, l)
 	}
 
 	if q.Committed > q.Min || q.Min > q.Next || q.Next > q.End {
-		w.breach("I9", "%s: the offsets of %s are out of order: %+v", p.name, q.Queue, *q)
+		w.breachf("I9", "%s: the offsets of %s are out of order: %+v", p.name, q.Queue, *q)
 	}
 }
 
@@ -45,13 +45,13 @@ func (p *proc) checkWhy(q *QueueStatus, now time.Time) {
 
 	switch {
 	case q.InFlight > 0 && b == nil:
-		w.breach("I12", "%s: %s has %d in flight, and nothing to say of the message at %d", p.name, q.Queue, q.InFlight, q.Min)
+		w.breachf("I12", "%s: %s has %d in flight, and nothing to say of the message at %d", p.name, q.Queue, q.InFlight, q.Min)
 	case b != nil && (b.Doing == "" || b.Next == ""):
-		w.breach("I12", "%s: %s stands at %d and does not say why: %+v", p.name, q.Queue, q.Min, *b)
+		w.breachf("I12", "%s: %s stands at %d and does not say why: %+v", p.name, q.Queue, q.Min, *b)
 	case b != nil && !b.NextAt.IsZero() && now.Sub(b.NextAt) > w.late():
-		w.breach("I12", "%s: what %s waits for at %d is overdue by %s: %+v", p.name, q.Queue, q.Min, now.Sub(b.NextAt), *b)
+		w.breachf("I12", "%s: what %s waits for at %d is overdue by %s: %+v", p.name, q.Queue, q.Min, now.Sub(b.NextAt), *b)
 	case b == nil && q.Lag() > 0 && q.Waits == "" && !p.pulls(q):
-		w.breach("I12", "%s: %s lags by %d, and does not say why: %+v", p.name, q.Queue, q.Lag(), *q)
+		w.breachf("I12", "%s: %s lags by %d, and does not say why: %+v", p.name, q.Queue, q.Lag(), *q)
 	}
 }
 
@@ -69,7 +69,7 @@ func (p *proc) checkInboxes(s *Snapshot) {
 
 	for i := range s.Channels {
 		if most := (limit + p.left) * w.spec.copies(); s.Channels[i].Waiting > most {
-			w.breach("I10", "%s: %d messages wait for %s, with %d queues", p.name, s.Channels[i].Waiting, s.Channels[i].Name, len(s.Queues))
+			w.breachf("I10", "%s: %d messages wait for %s, with %d queues", p.name, s.Channels[i].Waiting, s.Channels[i].Name, len(s.Queues))
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (p *proc) checkOverdue() {
 		for _, c := range calls {
 			ran := time.Since(c.since)
 			if c.p == p && !c.hung && !p.revoked[c.refs[0].lease()] && ran > w.spec.channels[c.channel].timeout+w.late() {
-				w.breach("deadline", "%s runs in %s for %s", id, w.where(c), ran)
+				w.breachf("deadline", "%s runs in %s for %s", id, w.where(c), ran)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func (w *world) checkBooks() {
 		}
 
 		if ends != 1 || delivered[id] != back[id]+1 || delivered[id] > w.spec.retry.Attempts {
-			w.breach("I1", "%s: %d dead letters, delivered %d times and sent back %d times, last at %v, which is done: %v",
+			w.breachf("I1", "%s: %d dead letters, delivered %d times and sent back %d times, last at %v, which is done: %v",
 				id, dead[id], delivered[id], back[id], last[id], w.done[last[id]])
 		}
 	}
@@ -174,7 +174,7 @@ func (w *world) checkLastWrites() {
 		for o, n := range writes {
 			for other, m := range writes {
 				if o < other && n > m && w.stays(s.lease, o) && w.stays(s.lease, other) {
-					w.breach("I7", "%s: offset %d of key %q was written after %d (%v)", w.spec.site(s.channel, s.stage), o, s.key, other, s.lease)
+					w.breachf("I7", "%s: offset %d of key %q was written after %d (%v)", w.spec.site(s.channel, s.stage), o, s.key, other, s.lease)
 				}
 			}
 		}
@@ -197,10 +197,10 @@ func (p *plan) explain() {
 		p.mu.Lock()
 		for i := range s.Queues {
 			q := &s.Queues[i]
-			p.note("%s: %+v, blocked by %+v", proc.name, *q, q.Blocking)
+			p.notef("%s: %+v, blocked by %+v", proc.name, *q, q.Blocking)
 		}
 
-		p.note("%s: %+v; %+v", proc.name, s.Channels, s.Counts)
+		p.notef("%s: %+v; %+v", proc.name, s.Channels, s.Counts)
 		p.mu.Unlock()
 	}
 }

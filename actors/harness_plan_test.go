@@ -185,7 +185,7 @@ func (p *plan) reassign() {
 	for range 1 + p.rnd.IntN(3) {
 		for _, q := range queues {
 			p.mu.Lock()
-			p.note("the broker takes %s, at once %v", q, atOnce)
+			p.notef("the broker takes %s, at once %v", q, atOnce)
 			p.mu.Unlock()
 
 			_ = p.b.Reassign(harnessGroup, q, atOnce) // nobody may own it just now
@@ -231,7 +231,7 @@ func (p *plan) stop(name string, budget time.Duration) {
 	}
 
 	p.mu.Lock()
-	p.note("%s is to stop within %s", name, budget)
+	p.notef("%s is to stop within %s", name, budget)
 	p.mu.Unlock()
 
 	stopped := make(chan *Report, 1)
@@ -243,7 +243,7 @@ func (p *plan) stop(name string, budget time.Duration) {
 	case <-stopped:
 	case <-time.After(patience):
 		p.mu.Lock()
-		p.breach("drain", "%s has not stopped after %s", name, patience)
+		p.breachf("drain", "%s has not stopped after %s", name, patience)
 		p.mu.Unlock()
 		p.crash(name)
 
@@ -267,7 +267,7 @@ func (p *plan) crash(name string) {
 	}
 
 	p.mu.Lock()
-	p.note("%s crashes", name)
+	p.notef("%s crashes", name)
 	proc.crashed = true
 	p.mu.Unlock()
 
@@ -317,7 +317,7 @@ func (p *plan) look() {
 // heal ends all trouble.
 func (p *plan) heal() {
 	p.mu.Lock()
-	p.note("peace")
+	p.notef("peace")
 	p.mu.Unlock()
 
 	p.b.SetFaults(consumertest.Faults{})
@@ -352,7 +352,7 @@ func (p *plan) settle() {
 
 		if waited >= bound {
 			p.mu.Lock()
-			p.breach("I5", "after %s of peace there is still %v", bound, behind)
+			p.breachf("I5", "after %s of peace there is still %v", bound, behind)
 			p.mu.Unlock()
 			p.explain()
 
@@ -395,7 +395,7 @@ func (p *plan) stopAll() {
 
 		if r == nil || r.UnfinishedCount > 0 {
 			p.mu.Lock()
-			p.breach("drain", "%s had nothing to do and left something: %+v", name, r)
+			p.breachf("drain", "%s had nothing to do and left something: %+v", name, r)
 			p.mu.Unlock()
 		}
 	}

@@ -108,7 +108,7 @@ func (w *world) start(name string) *proc {
 	}
 
 	w.mu.Lock()
-	w.note("%s starts", name)
+	w.notef("%s starts", name)
 	w.mu.Unlock()
 
 	return p
@@ -121,7 +121,7 @@ func (t traceWriter) Write(line []byte) (int, error) {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
 
-	t.w.note("log: %s", line)
+	t.w.notef("log: %s", line)
 
 	return len(line), nil
 }
@@ -153,31 +153,31 @@ func (p *proc) on(e Event) {
 	case *LaneHung:
 		w.onHung(p, e)
 	case *MessageDead:
-		w.note("%s: dead %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
+		w.notef("%s: dead %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
 	case *MessageReturned:
-		w.note("%s: returned %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
+		w.notef("%s: returned %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
 	case *JobStopped:
-		w.note("%s: stopped: %+v", p.name, *e.Report)
+		w.notef("%s: stopped: %+v", p.name, *e.Report)
 	case *CommitFailed:
-		w.note("%s: commit failed: %s %v", p.name, e.Queue, e.Err)
+		w.notef("%s: commit failed: %s %v", p.name, e.Queue, e.Err)
 	case *QueueWaits:
-		w.note("%s: waits: %s %v, %s", p.name, e.Queue, e.Err, e.Retry)
+		w.notef("%s: waits: %s %v, %s", p.name, e.Queue, e.Err, e.Retry)
 	case *ReturnRefused:
-		w.note("%s: refused: %s %d %v, %s", p.name, e.Queue, e.Offset, e.Err, e.Retry)
+		w.notef("%s: refused: %s %d %v, %s", p.name, e.Queue, e.Offset, e.Err, e.Retry)
 	}
 }
 
 func (p *proc) onAssigned(e *QueueAssigned) {
 	w := p.w
 	w.stats.assigned++
-	w.note("%s: assigned %s epoch %d from %d, done %d", p.name, e.Queue, e.Epoch, e.From, e.Done)
+	w.notef("%s: assigned %s epoch %d from %d, done %d", p.name, e.Queue, e.Epoch, e.From, e.Done)
 
 	if epoch, ok := p.owned[e.Queue]; ok {
-		w.breach("double ownership", "%s has %s in epoch %d and now in %d", p.name, e.Queue, epoch, e.Epoch)
+		w.breachf("double ownership", "%s has %s in epoch %d and now in %d", p.name, e.Queue, epoch, e.Epoch)
 	}
 
 	if e.From < p.known[e.Queue] && !p.followed[e.Queue] {
-		w.breach("I3", "%s goes back in %s from %d to %d", p.name, e.Queue, p.known[e.Queue], e.From)
+		w.breachf("I3", "%s goes back in %s from %d to %d", p.name, e.Queue, p.known[e.Queue], e.From)
 	}
 
 	p.owned[e.Queue] = e.Epoch
@@ -188,7 +188,7 @@ func (p *proc) onAssigned(e *QueueAssigned) {
 func (p *proc) onRevoked(e *QueueRevoked, returned []consumer.Run) {
 	w := p.w
 	lease := consumer.Lease{Queue: e.Queue, Epoch: e.Epoch}
-	w.note("%s: revoked %s epoch %d at %d, unfinished %d: %v", p.name, e.Queue, e.Epoch, e.Committed, e.Unfinished, e.Err)
+	w.notef("%s: revoked %s epoch %d at %d, unfinished %d: %v", p.name, e.Queue, e.Epoch, e.Committed, e.Unfinished, e.Err)
 
 	delete(p.owned, e.Queue)
 	p.revoked[lease] = true
@@ -206,14 +206,14 @@ func (p *proc) onRevoked(e *QueueRevoked, returned []consumer.Run) {
 
 	for o := range w.complete[lease] {
 		if !last.Finished(o) && !consumer.ContainsRun(returned, o) {
-			w.breach("I6", "%s gave up %s cleanly, but %d is complete and not in %v", p.name, e.Queue, o, last)
+			w.breachf("I6", "%s gave up %s cleanly, but %d is complete and not in %v", p.name, e.Queue, o, last)
 		}
 	}
 }
 
 // onHung marks the calls that a hung lane was at. The caller holds mu.
 func (w *world) onHung(p *proc, e *LaneHung) {
-	w.note("%s: hung %s/%s %s %d", p.name, e.Channel, e.Stage, e.Queue, e.Offset)
+	w.notef("%s: hung %s/%s %s %d", p.name, e.Channel, e.Stage, e.Queue, e.Offset)
 
 	found := false
 
@@ -237,7 +237,7 @@ func (w *world) onHung(p *proc, e *LaneHung) {
 	}
 
 	if !found {
-		w.breach("hung", "%s: nothing of %s %d runs in %s", p.name, e.Queue, e.Offset, e.Channel)
+		w.breachf("hung", "%s: nothing of %s %d runs in %s", p.name, e.Queue, e.Offset, e.Channel)
 	}
 }
 

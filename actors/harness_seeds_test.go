@@ -12,7 +12,7 @@ import (
 )
 
 // defaultSeeds is how many runs TestSeeds makes when nobody says otherwise.
-const defaultSeeds = 0
+const defaultSeeds = 300
 
 // TestSeeds runs random jobs under random faults in virtual time and checks I1 to I12 of docs/guarantees.md.
 // MILLRACE_SEEDS=3000 makes 3,000 runs; MILLRACE_SEED=42 makes the run of one seed again and prints its course.

@@ -53,9 +53,10 @@ const (
 	stageSame
 	stageFilter
 	stageFan
-	// endOf is the number of a channel's sink or gather stage.
-	endOf = 99
 )
+
+// endOf is the number of a channel's sink or gather stage.
+const endOf = 99
 
 const (
 	gatherNot gatherKind = iota

@@ -351,7 +351,7 @@ func (w *world) noteWrite(p *proc, channel int, parts []bundle, failures *pipeli
 		}
 	}
 
-	w.note("%s: writes to %s, heard %v:%s", p.name, w.spec.channels[channel].name, heard, line.String())
+	w.notef("%s: writes to %s, heard %v:%s", p.name, w.spec.channels[channel].name, heard, line.String())
 }
 
 // wrote notes the order in which an ordered sink has accepted messages.

@@ -112,13 +112,15 @@ type call struct {
 	refs    []ref
 	blame   []ref
 	// ctx is the same for all calls that a lane makes inside one.
-	ctx   context.Context //nolint:containedctx // compared, not used
+	ctx   context.Context // compared, not used
 	since time.Time
 	// hung: the job has announced that it gave the call up.
 	hung bool
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+
 	w := &world{
 		t: t, seed: seed, began: time.Now(), rnd: rand.New(rand.NewPCG(seed, 1)), release: make(chan struct{}),
 		expected:  make(map[string]map[leaf]bool),
@@ -147,10 +149,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // breach notes that a rule was broken. The caller holds mu.
-func (w *world) breach(rule, format string, args ...any) {
+func (w *world) breachf(rule, format string, args ...any) {
 	const most = 8
 
-	w.note("BROKEN %s: "+format, append([]any{rule}, args...)...)
+	w.notef("BROKEN %s: "+format, append([]any{rule}, args...)...)
 
 	if len(w.broken) < most {
 		w.broken = append(w.broken, fmt.Sprintf("%s: %s", rule, fmt.Sprintf(format, args...)))
@@ -158,7 +160,7 @@ func (w *world) breach(rule, format string, args ...any) {
 }
 
 // note writes a line of the trace. The caller holds mu.
-func (w *world) note(format string, args ...any) {
+func (w *world) notef(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%10s  ", time.Since(w.began))+fmt.Sprintf(format, args...))
 }
 
@@ -220,11 +222,11 @@ func (w *world) begin(ctx context.Context, p *proc, channel, stage int, key stri
 		}
 
 		if w.finalRun && p.r.Report() == nil {
-			w.breach("I6", "%v runs again in %s after a clean stop", r, w.where(c))
+			w.breachf("I6", "%v runs again in %s after a clean stop", r, w.where(c))
 		}
 
 		if from, ok := p.starts[r.lease()]; ok && from.Finished(r.offset) {
-			w.breach("I6", "%s at %s %d runs again, though the checkpoint %v says that it is finished", r.id, r.queue, r.offset, from)
+			w.breachf("I6", "%s at %s %d runs again, though the checkpoint %v says that it is finished", r.id, r.queue, r.offset, from)
 		}
 	}
 
@@ -260,7 +262,7 @@ func (w *world) checkAlone(c, other *call, r ref) {
 		}
 
 		if o.attempt != r.attempt || o.path == r.path && c.channel == other.channel && c.stage == other.stage {
-			w.breach("I11", "%s runs twice at a time: %v in %s since %s, and now %v in %s", r.id, o, w.where(other),
+			w.breachf("I11", "%s runs twice at a time: %v in %s since %s, and now %v in %s", r.id, o, w.where(other),
 				other.since.Sub(w.began), r, w.where(c))
 		}
 	}
@@ -273,7 +275,7 @@ func (w *world) where(c *call) string {
 // checkOrder is I7 for stages: inside one ownership the offsets of a key never go down.
 func (w *world) checkOrder(s orderSlot, r ref) {
 	if last, ok := w.started[s]; ok && r.offset < last {
-		w.breach("I7", "%s starts offset %d of key %q after %d", w.spec.site(s.channel, s.stage), r.offset, s.key, last)
+		w.breachf("I7", "%s starts offset %d of key %q after %d", w.spec.site(s.channel, s.stage), r.offset, s.key, last)
 	}
 
 	w.started[s] = r.offset

@@ -24,6 +24,7 @@ func keyOf(m *pipeline.Message, o pipeline.Order) orderKey {
 // parked is a message that waits in its lane for a retry in place, or behind one.
 type parked struct {
 	entry
+
 	// due is when it is tried again, by the clock.
 	due int64
 	// err is why; nil for one that only waits for its turn.
