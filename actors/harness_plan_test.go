@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"slices"
 	"testing/synctest"
 	"time"
 
@@ -312,104 +311,4 @@ func (p *plan) look() {
 		proc.checkSnapshot(s)
 		p.mu.Unlock()
 	}
-}
-
-// heal ends all trouble.
-func (p *plan) heal() {
-	p.mu.Lock()
-	p.notef("peace")
-	p.mu.Unlock()
-
-	p.b.SetFaults(consumertest.Faults{})
-	p.faulty.Store(false)
-
-	for _, name := range names() {
-		if proc := p.procs[name]; proc != nil && proc.r.Report() != nil {
-			p.gone(name)
-		}
-	}
-
-	if len(p.procs) == 0 {
-		p.begin(names()[0])
-	}
-}
-
-// settle is I5: it waits until everything is finished and committed, for a bounded time.
-func (p *plan) settle() {
-	const (
-		bound = 15 * time.Minute
-		pause = 5 * time.Second
-	)
-
-	for waited := time.Duration(0); ; waited += pause {
-		<-time.After(pause)
-		p.look()
-
-		behind := p.behind()
-		if len(behind) == 0 && p.inFlight == 0 {
-			return
-		}
-
-		if waited >= bound {
-			p.mu.Lock()
-			p.breachf("I5", "after %s of peace there is still %v", bound, behind)
-			p.mu.Unlock()
-			p.explain()
-
-			return
-		}
-	}
-}
-
-// behind says what is not finished at the broker.
-func (p *plan) behind() []string {
-	var behind []string
-
-	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
-		for _, s := range p.b.Standings(harnessGroup, topic) {
-			if c := s.Checkpoint.With(s.Returned...); c.Next != s.End {
-				behind = append(behind, fmt.Sprintf("%s at %v of %d", s.Queue, c, s.End))
-			}
-		}
-	}
-
-	if n := p.b.Delayed(harnessGroup); n > 0 {
-		behind = append(behind, fmt.Sprintf("%d delayed", n))
-	}
-
-	return behind
-}
-
-// stopAll stops every process; what is finished needs no time.
-func (p *plan) stopAll() {
-	for _, name := range slices.Backward(names()) {
-		proc := p.procs[name]
-		if proc == nil {
-			continue
-		}
-
-		p.stop(name, 10*time.Second)
-
-		r := proc.r.Report()
-		p.unclean = p.unclean || r == nil || !r.Clean
-
-		if r == nil || r.UnfinishedCount > 0 {
-			p.mu.Lock()
-			p.breachf("drain", "%s had nothing to do and left something: %+v", name, r)
-			p.mu.Unlock()
-		}
-	}
-}
-
-// restart is the last part of I6: after a clean stop nothing is done again.
-func (p *plan) restart() {
-	p.mu.Lock()
-	p.finalRun = len(p.broken) == 0 && !p.unclean
-	p.mu.Unlock()
-
-	p.checkBooks()
-	p.begin(names()[1])
-	<-time.After(20 * time.Second)
-	p.look()
-	p.stop(names()[1], 0)
 }
