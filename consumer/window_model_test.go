@@ -214,6 +214,9 @@ func TestWindowAgreesWithSetModel(t *testing.T) {
 		}
 
 		span := 1 + rnd.Int64N(500)
+		if rnd.IntN(2) == 0 {
+			span = 64 << rnd.IntN(2) // the whole ring: its first and its last offset are neighbours
+		}
 
 		t.Logf("seed %d", seed)
 		play(t, span, consumer.Checkpoint{Done: []consumer.Run{run(30, 60), run(61, 62), run(700, 900)}}, program)

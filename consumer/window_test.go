@@ -95,6 +95,20 @@ func TestGapsCountAsFinished(t *testing.T) {
 	wantCheckpoint(t, w, 10*million)
 }
 
+func TestAFullRingKeepsItsEndsApart(t *testing.T) {
+	t.Parallel()
+
+	const span = 64 // the size of the smallest ring, so that offset 64 has the bit of offset 0
+
+	w := consumer.NewWindow(consumer.Limits{Span: span}, consumer.Checkpoint{})
+	admit(t, w, run(0, span))
+	done(t, w, run(1, 60))
+	w.Advance(70)
+	wantCheckpoint(t, w, 0, run(1, 60), run(span, 70))
+	done(t, w, run(0, 1))
+	wantCheckpoint(t, w, 60, run(span, 70))
+}
+
 func TestRestoredRunsAreFinished(t *testing.T) {
 	t.Parallel()
 
