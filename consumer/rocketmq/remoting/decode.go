@@ -24,7 +24,7 @@ func ReadFrame(r io.Reader) (*Command, error) {
 
 	frame := make([]byte, total)
 	if _, err := io.ReadFull(r, frame); err != nil {
-		if err == io.EOF { //nolint:errorlint // ReadFull returns it bare
+		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 

@@ -167,8 +167,9 @@ func (c *Client) adopt(ctx context.Context, conn *Conn) bool {
 	return true
 }
 
-// disown takes a connection out of use; cause is nil while it still has to finish calls. An ended one is not the client's any more; one that ended without ever having
-// carried an answer counts as a failed attempt, so that a server that hangs up at once is not called in a loop.
+// disown takes a connection out of use; cause is nil while it still has to finish calls. An ended one is not the client's
+// any more. One that ended without anything having come over it counts as a failed attempt, so that a server that hangs up
+// at once is not called in a loop.
 func (c *Client) disown(conn *Conn, cause error, heard bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,12 +35,12 @@ func framed(form byte, head, body []byte) []byte {
 	return append(append(frame, head...), body...)
 }
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
+func unhex(tb testing.TB, s string) []byte {
+	tb.Helper()
 
 	b, err := hex.DecodeString(s)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	return b
@@ -110,15 +111,14 @@ func TestFramesOfBothFormsAreRead(t *testing.T) {
 func TestBrokenFramesAreRefused(t *testing.T) {
 	t.Parallel()
 
-	many := `{"extFields":{"0":""`
-	for i := range remoting.MaxFields {
-		many += fmt.Sprintf(`,"%d":""`, i+1)
+	members, fields := make([]string, remoting.MaxFields+1), make([]string, remoting.MaxFields+1)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"%d":""`, i)
+		fields[i] = fmt.Sprintf("0004%08x00000000", i)
 	}
 
-	fields := ""
-	for i := range remoting.MaxFields + 1 {
-		fields += fmt.Sprintf("0004%08x00000000", i)
-	}
+	many := `{"extFields":{` + strings.Join(members, ",") + `}}`
+	manyBinary := strings.Join(fields, "")
 
 	for name, frame := range map[string][]byte{
 		"shorter than its mark":     unhex(t, "0000000300000000"),
@@ -132,8 +132,8 @@ func TestBrokenFramesAreRefused(t *testing.T) {
 		"a list":                    framed(0, []byte(`[1]`), nil),
 		"fields that are no texts":  framed(0, []byte(`{"extFields":{"a":1}}`), nil),
 		"opaque of 40 bits":         framed(0, []byte(`{"opaque":1099511627776}`), nil),
-		"too many fields":           framed(0, []byte(many+"}}"), nil),
-		"too many binary fields":    framed(1, unhex(t, vectorBinary[:34]+fmt.Sprintf("%08x", len(fields)/2)+fields), nil),
+		"too many fields":           framed(0, []byte(many), nil),
+		"too many binary fields":    framed(1, unhex(t, vectorBinary[:34]+fmt.Sprintf("%08x", len(manyBinary)/2)+manyBinary), nil),
 		"binary, remark too long":   framed(1, unhex(t, "00260901d9000000070000000000000005"+"00000000"), nil),
 		"binary, remark negative":   framed(1, unhex(t, "00260901d90000000700000000ffffffff"+"00000000"), nil),
 		"binary, fields too long":   framed(1, unhex(t, "00260901d9000000070000000000000000"+"00000001"), nil),
@@ -176,7 +176,7 @@ func TestWhatNoFrameCanCarryIsNotWritten(t *testing.T) {
 
 	many := map[string]string{}
 	for i := range remoting.MaxFields + 1 {
-		many[fmt.Sprint(i)] = ""
+		many[strconv.Itoa(i)] = ""
 	}
 
 	for name, c := range map[string]struct {
