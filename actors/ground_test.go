@@ -71,7 +71,10 @@ func job(channels ...pipeline.Channel) pipeline.Job {
 func (g *ground) run(j pipeline.Job, opts actors.Options) *actors.Running {
 	g.t.Helper()
 
-	r, err := actors.Start(j, g.Broker, opts)
+	door := &doorkeeper{Broker: g.Broker, open: make(chan struct{})}
+	defer close(door.open)
+
+	r, err := actors.Start(j, door, opts)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -85,6 +88,19 @@ func (g *ground) run(j pipeline.Job, opts actors.Options) *actors.Running {
 	})
 
 	return r
+}
+
+// doorkeeper lets a job join when its events are listened to, so that none is missed.
+type doorkeeper struct {
+	*consumertest.Broker
+
+	open chan struct{}
+}
+
+func (d *doorkeeper) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
+	<-d.open
+
+	return d.Broker.Join(ctx, s)
 }
 
 // kill ends a job as the death of its process does: from now on nothing of it reaches the broker.
