@@ -97,6 +97,8 @@ type callContext struct {
 type out struct {
 	m     *pipeline.Message
 	route int
+	// came is its number, by Chain.Came.
+	came int
 }
 
 // missed is a message that a stage failed on and that is tried again in place.
@@ -106,6 +108,8 @@ type missed struct {
 	tries int32
 	delay time.Duration
 	err   *pipeline.StageError
+	// came is its number, by Chain.Came.
+	came int
 }
 
 // LaneCounts count what a lane has done. A lane that replaces another starts from its counts.

@@ -140,7 +140,7 @@ func (l *lane) settleBatch(n int, err error) {
 		partial, _ = errors.AsType[*pipeline.BatchError](err)
 	}
 
-	joined := make([]*tally, 0, l.joinCap(n))
+	gathered, heldBack := l.gatherBuffer(n), false
 
 	for i := range n {
 		e := &l.pending[i]
@@ -154,19 +154,24 @@ func (l *lane) settleBatch(n int, err error) {
 		case failed != nil:
 			l.settleFailedEnd(e, failed)
 		case l.behind(e):
+			heldBack = true
 		case l.gather != nil:
-			joined = append(joined, e.t)
+			gathered = append(gathered, *e)
 		default:
 			l.counts.Written++
 			l.report.finish(e.t, true)
 		}
 	}
 
-	if len(joined) > 0 {
-		l.settleGathered(joined)
+	if l.gather != nil && heldBack {
+		// The outputs hold what has to wait: without them, the rest of the batch is gathered again.
+		l.outs = l.outs[:0]
+	} else if len(gathered) > 0 {
+		l.settleGathered(gathered)
+		gathered = nil
 	}
 
-	l.forget(n)
+	l.forget(n, gathered)
 }
 
 // behind keeps the order of an ordered channel at its end: when a message of a key is to be written again, the later ones
@@ -187,13 +192,11 @@ func (l *lane) behind(e *entry) bool {
 	return verdict != turnRun
 }
 
-// forget drops the first n pending entries, and those behind them whose key is held back.
-func (l *lane) forget(n int) {
-	kept := l.pending[n:]
-
-	if len(l.parking.holds) > 0 {
-		kept = nil
-
+// forget drops the first n pending entries, but for those in kept, and the ones behind them whose key is held back.
+func (l *lane) forget(n int, kept []entry) {
+	if len(l.parking.holds) == 0 && len(kept) == 0 {
+		kept = l.pending[n:]
+	} else {
 		for i := n; i < len(l.pending); i++ {
 			if !l.behind(&l.pending[i]) {
 				kept = append(kept, l.pending[i])
@@ -212,13 +215,13 @@ func (l *lane) forget(n int) {
 	l.remeasure()
 }
 
-// joinCap is how many tallies a joint one will stand for; sinks have no joint tallies.
-func (l *lane) joinCap(n int) int {
+// gatherBuffer returns room for what of a batch was gathered; it outlives the batch. Sinks need none.
+func (l *lane) gatherBuffer(n int) []entry {
 	if l.gather == nil {
-		return 0
+		return nil
 	}
 
-	return n
+	return make([]entry, 0, n)
 }
 
 // remeasure brings size and age of what is left pending up to date.
@@ -236,15 +239,20 @@ func (l *lane) remeasure() {
 }
 
 // settleGathered routes the outputs of a gather stage; they stand for all that went into it.
-func (l *lane) settleGathered(parents []*tally) {
+func (l *lane) settleGathered(gathered []entry) {
 	l.counts.Emitted += int64(len(l.outs))
 
 	if len(l.outs) == 0 {
-		for _, t := range parents {
-			l.report.finish(t, false)
+		for i := range gathered {
+			l.report.finish(gathered[i].t, false)
 		}
 
 		return
+	}
+
+	parents := make([]*tally, len(gathered))
+	for i := range gathered {
+		parents[i] = gathered[i].t
 	}
 
 	joint := newJoint(parents)

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/pipeline"
@@ -141,7 +142,7 @@ func (l *lane) expired(err error) error {
 // out is the chain's hook for what comes out of it: it goes to each route that matches, or to the channel's end.
 func (l *lane) out(m *pipeline.Message) error {
 	if len(l.ch.targets) == 0 || l.ch.spec.Gather != nil && l.sinking == 0 {
-		l.outs = append(l.outs, out{m: m, route: -1})
+		l.outs = append(l.outs, out{m: m, route: -1, came: l.chain.Came()})
 
 		return nil
 	}
@@ -159,7 +160,7 @@ func (l *lane) out(m *pipeline.Message) error {
 			}
 
 			first = false
-			l.outs = append(l.outs, out{m: m, route: i})
+			l.outs = append(l.outs, out{m: m, route: i, came: l.chain.Came()})
 		}
 
 		return nil
@@ -168,7 +169,7 @@ func (l *lane) out(m *pipeline.Message) error {
 
 // failed is the chain's hook for a message that a stage failed on. It runs inside the call,
 // perhaps in a lane that was fenced meanwhile, so it may only note things and look at what is the lane's own.
-func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError) bool {
+func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError, since int) bool {
 	e := l.current
 	now := l.ch.clock.now()
 
@@ -182,11 +183,18 @@ func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError) 
 	}
 
 	delay, again := l.ch.again(err, e.t.record().delivery+int(tries), e.since, now)
-	if again {
-		l.missed = append(l.missed, missed{m: m, stage: int32(stage), tries: tries + 1, delay: delay, err: err})
+	if !again {
+		return false
 	}
 
-	return again
+	// What the failed call has emitted before it failed would run beside what the next call emits.
+	l.outs = slices.DeleteFunc(l.outs, func(o out) bool { return o.came > since })
+	l.missed = slices.DeleteFunc(l.missed, func(m missed) bool { return m.came > since })
+	l.missed = append(l.missed, missed{
+		m: m, stage: int32(stage), tries: tries + 1, delay: delay, err: err, came: l.chain.Came(),
+	})
+
+	return true
 }
 
 // settle counts what came of an entry and puts its outputs where they go next.

@@ -18,7 +18,9 @@ type Chain struct {
 	hooks   ChainHooks
 	run     context.Context //nolint:containedctx // the context of the Run at work; set and used inside one call
 	failure *StageError
-	at      mark
+	// came numbers what has come of the present run: calls of Out and of Failed.
+	came int
+	at   mark
 }
 
 // ChainHooks connect a Chain to its lane.
@@ -26,8 +28,10 @@ type ChainHooks struct {
 	// Out takes what comes out of the last stage. Required.
 	Out Emit
 	// Failed is told the message that a stage failed on, as that stage got it. When it returns true it has taken the message
-	// over, to run it again from that stage later, and the failure counts no more. Nil takes nothing over.
-	Failed func(stage int, m *Message, err *StageError) bool
+	// over, to run it again from that stage later, and the failure counts no more; it must then take back what has come of
+	// the call, since the stage will emit it again: everything with a number, by [Chain.Came], above since. Nil takes nothing
+	// over.
+	Failed func(stage int, m *Message, err *StageError, since int) bool
 }
 
 type link struct {
@@ -67,6 +71,8 @@ func (c *Chain) emitter(i int) Emit {
 			if m == nil {
 				return errNilMessage
 			}
+
+			c.came++
 
 			return c.hooks.Out(m)
 		}
@@ -123,7 +129,7 @@ func (c *Chain) Close() error {
 // Run sends a message through the stages from number `from` on (0 for all; len(stages) goes straight to Out). It returns
 // the first failure that was not taken over, a *[StageError], also when a stage swallowed it.
 func (c *Chain) Run(ctx context.Context, m *Message, from int) error {
-	c.run, c.failure = ctx, nil
+	c.run, c.failure, c.came = ctx, nil, 0
 
 	if from == len(c.links) {
 		return c.hooks.Out(m)
@@ -138,14 +144,18 @@ func (c *Chain) Run(ctx context.Context, m *Message, from int) error {
 	return nil
 }
 
+// Came returns the number of what is coming of the present run, for the hooks: it grows with each call of Out and Failed.
+func (c *Chain) Came() int { return c.came }
+
 // At returns the number of the stage that is running or ran last. Safe to call from any goroutine.
 func (c *Chain) At() int { return int(c.at.get()) }
 
 func (l *link) run(m *Message) error {
 	l.chain.at.set(int32(l.index))
+	since := l.chain.came
 
 	if err := l.call(m); err != nil {
-		return l.chain.fail(l, m, err)
+		return l.chain.fail(l, m, err, since)
 	}
 
 	if l.chain.failure != nil {
@@ -167,13 +177,15 @@ func (l *link) call(m *Message) (err error) {
 }
 
 // fail records the first failure of a run. What an earlier stage returns after that is only its echo.
-func (c *Chain) fail(l *link, m *Message, err error) error {
+func (c *Chain) fail(l *link, m *Message, err error, since int) error {
 	if c.failure != nil {
 		return c.failure
 	}
 
 	failure := AsStageError(c.channel, l.name, err)
-	if c.hooks.Failed != nil && c.hooks.Failed(l.index, m, failure) {
+	c.came++
+
+	if c.hooks.Failed != nil && c.hooks.Failed(l.index, m, failure, since) {
 		return nil
 	}
 
