@@ -123,12 +123,15 @@ func ExampleProps() {
 
 	told := make(chan any, 2)
 	system := quietSystem() // or the one that you have
-	pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &supervisor{job: props, told: told} }))
-	sub := system.EventStream.Subscribe(func(event any) {
+	pid := system.NewLocalPID("supervisor")
+	sub := system.EventStream.Subscribe(func(event any) { // before the job can publish any
 		if committed, ok := event.(*actors.Committed); ok {
 			system.Root.Send(pid, committed)
 		}
 	})
+
+	_, _ = system.Root.SpawnNamed(
+		actor.PropsFromProducer(func() actor.Actor { return &supervisor{job: props, told: told} }), "supervisor")
 
 	if s, ok := (<-told).(*actors.Snapshot); ok {
 		fmt.Println("completed:", s.Counts.Completed)
