@@ -1,0 +1,149 @@
+package rocketmqtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
+)
+
+// Broker is one broker of a cluster, a master. Tests may end it and start it again; only one goroutine at a time may.
+type Broker struct {
+	// Name is the broker's name, Addr its address, which stays the same over restarts.
+	Name, Addr string
+
+	nameServer string
+	dir, lib   string
+	config     map[string]string
+	port       int
+	process    *process
+}
+
+// Stop has the broker end in order, which takes about ten seconds, and waits for that.
+func (b *Broker) Stop(t testing.TB) {
+	t.Helper()
+
+	if err := b.process.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Kill ends the broker as a crash would.
+func (b *Broker) Kill(t testing.TB) {
+	t.Helper()
+
+	b.process.kill()
+}
+
+// Start starts the broker again after Stop or Kill, with the store that it left, and returns when it is ready.
+func (b *Broker) Start(t testing.TB) {
+	t.Helper()
+
+	if err := b.launch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := b.wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open starts the broker for the first time.
+func (b *Broker) open(ctx context.Context) error {
+	var last error
+
+	for range attempts {
+		port, err := freePort(ctx, fastOffset, replicationOffset)
+		if err != nil {
+			return err
+		}
+
+		b.port, b.Addr = port, address(port)
+
+		if err := b.launch(ctx); err != nil {
+			return err
+		}
+
+		if last = b.wait(ctx); last == nil {
+			return nil
+		}
+
+		b.process.kill()
+	}
+
+	return fmt.Errorf("rocketmqtest: %s does not start: %w", b.Name, last)
+}
+
+// launch starts the process.
+func (b *Broker) launch(ctx context.Context) error {
+	if err := makeHome(b.dir); err != nil {
+		return err
+	}
+
+	config := b.defaults()
+	maps.Copy(config, b.config)
+
+	file, err := writeConfig(b.dir, config)
+	if err != nil {
+		return err
+	}
+
+	b.process, err = server{
+		name: b.Name, dir: b.dir, lib: b.lib, jvm: []string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"},
+		main: "org.apache.rocketmq.broker.BrokerStartup", args: []string{"-c", file},
+	}.start(ctx)
+
+	return err
+}
+
+// wait returns when the broker answers and the name server knows it.
+func (b *Broker) wait(ctx context.Context) error {
+	question := &remoting.Command{Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": "nobody"}}
+
+	return b.process.ready(ctx, func(ctx context.Context, client *remoting.Client) error {
+		if err := answers(ctx, client, b.Addr, question); err != nil {
+			return err
+		}
+
+		return registered(ctx, client, b.nameServer, b.Name)
+	})
+}
+
+// defaults are the settings of a small broker that retries quickly and is in no hurry with the disk.
+func (b *Broker) defaults() map[string]string {
+	store := filepath.Join(b.dir, "store")
+
+	return map[string]string{
+		"brokerClusterName":           "C",
+		"brokerName":                  b.Name,
+		"brokerId":                    "0",
+		"brokerRole":                  "ASYNC_MASTER",
+		"flushDiskType":               "ASYNC_FLUSH",
+		"namesrvAddr":                 b.nameServer,
+		"brokerIP1":                   "127.0.0.1", // what it tells clients; by itself it takes an address that they may not reach
+		"bindAddress":                 "127.0.0.1",
+		"listenPort":                  strconv.Itoa(b.port),
+		"storePathRootDir":            store,
+		"storePathCommitLog":          filepath.Join(store, "commitlog"),
+		"autoCreateTopicEnable":       "true",
+		"autoCreateSubscriptionGroup": "true",
+		"defaultTopicQueueNums":       "4",
+		"enablePropertyFilter":        "true",
+		"messageDelayLevel":           "1s 1s 1s 2s 2s 2s 3s 3s 3s 4s 4s 4s 5s 5s 5s 6s 6s 6s",
+		"mappedFileSizeCommitLog":     "67108864",
+		"mappedFileSizeConsumeQueue":  "600000",
+		"maxHashSlotNum":              "10000", // the index would take 400 MB of (sparse) file by itself
+		"maxIndexNum":                 "40000",
+		"timerWheelEnable":            "false", // delays of any length, 140 MB; the levels above do not need it
+		"diskMaxUsedSpaceRatio":       "95",
+		"fileReservedTime":            "48",
+		"sendMessageThreadPoolNums":   "4",
+		"pullMessageThreadPoolNums":   "4",
+		"waitTimeMillsInSendQueue":    "2000", // for slow disks, like the next
+		"osPageCacheBusyTimeOutMills": "5000",
+	}
+}

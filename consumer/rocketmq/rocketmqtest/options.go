@@ -1,0 +1,37 @@
+package rocketmqtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The versions that are known to run.
+const (
+	DefaultVersion = "5.3.3"
+	NewestVersion  = "5.4.0"
+	OldVersion     = "4.9.7"
+)
+
+// Options say what to start. The zero value is one broker of the default version.
+type Options struct {
+	// Version is the servers' version: DefaultVersion (when empty), NewestVersion or OldVersion.
+	Version string
+	// Brokers is how many brokers there are, each a master of its own, named b0, b1, ...; 0 means 1.
+	Brokers int
+	// Config overrides the brokers' settings, by their names in broker.conf.
+	Config map[string]string
+}
+
+func (o Options) orDefaults() (Options, error) {
+	o.Version = cmp.Or(o.Version, DefaultVersion)
+	o.Brokers = cmp.Or(o.Brokers, 1)
+
+	known := []string{DefaultVersion, NewestVersion, OldVersion}
+	if !slices.Contains(known, o.Version) {
+		return o, fmt.Errorf("rocketmqtest: version %q is not one of %s", o.Version, strings.Join(known, ", "))
+	}
+
+	return o, nil
+}
