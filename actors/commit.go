@@ -46,7 +46,7 @@ func (t *tracker) commit(q *tracked) {
 	cp := q.window.Checkpoint()
 	q.dirty = false
 
-	if q.stored && cp.Next == q.committed.Next && slices.Equal(cp.Done, q.committed.Done) {
+	if cp.Next == q.committed.Next && slices.Equal(cp.Done, q.committed.Done) {
 		return
 	}
 
@@ -67,7 +67,7 @@ func (t *tracker) committed(m *commitResult) {
 
 	switch {
 	case m.err == nil:
-		q.committed, q.stored = m.cp, true
+		q.committed = m.cp
 		t.counts.Commits++
 		t.publish(&Committed{
 			In: t.in(), Queue: q.slot.lease.Queue, Epoch: q.slot.lease.Epoch, Next: m.cp.Next, Above: doneLen(m.cp),

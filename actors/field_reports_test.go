@@ -292,6 +292,32 @@ func TestLostOffsetSkipsNothingWhereTheStartIsTheEnd(t *testing.T) {
 	})
 }
 
+// 1 again: a job that starts at the end and dies before its first checkpoint begins where it began.
+func TestJobKilledBeforeItsFirstCheckpointSkipsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGround(t, 1)
+		hold, sink := make(chan struct{}), &shelf{}
+		j := job(pipeline.Channel{
+			Name: "work", Sink: sink, Stages: []pipeline.Stage{gate(named("m5"), hold, true)},
+		})
+		j.Source.Start = pipeline.Last
+
+		g.publish(0, 3)
+		r := g.run(j, actors.Options{CommitEvery: time.Hour, Instance: "first"})
+		pass(time.Second)
+		g.publish(3, 10)
+		pass(time.Second)
+		g.kill(r, "first")
+		close(hold)
+
+		again := g.run(j, actors.Options{})
+		pass(time.Minute)
+		atLeastOnce(t, 3, 10, sink)
+		again.Drain(0)
+	})
+}
+
 // 5: the stored offset is older than what the broker still has, and nothing new arrives.
 func TestPrunedPositionJumpsIsReportedAndHasNoLag(t *testing.T) {
 	t.Parallel()

@@ -181,9 +181,9 @@ func (w *world) checkLastWrites() {
 	}
 }
 
-// stays says whether an attempt is complete, and the broker was not told otherwise.
+// stays says whether an attempt is complete for good: the owner has committed it, and has not handed it back.
 func (w *world) stays(l consumer.Lease, o pipeline.Offset) bool {
-	return w.complete[l][o] && !w.returned[attempt{place: place{queue: l.Queue, offset: o}, epoch: l.Epoch}]
+	return w.commits[l].Finished(o) && w.complete[l][o] && !w.returned[attempt{place: place{queue: l.Queue, offset: o}, epoch: l.Epoch}]
 }
 
 // explain prints what the jobs say of themselves when a run does not come to its end.

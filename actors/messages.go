@@ -128,8 +128,6 @@ type (
 
 		slot *slot
 		from consumer.Checkpoint
-		// stored is what the broker holds, so that an unchanged checkpoint is not written again.
-		stored bool
 	}
 	admit struct {
 		internal

@@ -182,7 +182,25 @@ func (e *engine) found(c actor.Context, q *owned, m *found) {
 		return
 	}
 
-	e.pullFrom(c, q, m.cp, m.stored)
+	if m.stored {
+		e.pullFrom(c, q, m.cp)
+	} else {
+		e.commitStart(q, m)
+	}
+}
+
+// commitStart stores where a group begins in a queue, before anything is pulled: a job that dies before its first
+// checkpoint would otherwise begin anew, and where it begins at the end it would skip what it had not finished.
+func (e *engine) commitStart(q *owned, m *found) {
+	e.seen[q.lease.Queue] = m.cp.Next
+
+	go func() {
+		ctx, cancel := context.WithTimeout(e.ctx, commitTimeout)
+		defer cancel()
+
+		err := e.member.Commit(ctx, m.lease, m.cp)
+		e.root.Send(e.self, &found{lease: m.lease, cp: m.cp, stored: true, err: err})
+	}()
 }
 
 // RewoundError is why a queue waits when the broker's stored offset is below what this job has committed before.
@@ -232,7 +250,7 @@ func (e *engine) checkRewind(q *owned, m *found) error {
 }
 
 // pullFrom gives a queue a new slot, a window and a pull-queue actor.
-func (e *engine) pullFrom(c actor.Context, q *owned, cp consumer.Checkpoint, stored bool) {
+func (e *engine) pullFrom(c actor.Context, q *owned, cp consumer.Checkpoint) {
 	q.slot = &slot{lease: q.lease}
 	q.closing, q.stopped, q.err, q.tries, q.retry, q.behind = false, false, nil, 0, 0, 0
 	e.seen[q.lease.Queue] = cp.Next
@@ -252,7 +270,7 @@ func (e *engine) pullFrom(c actor.Context, q *owned, cp consumer.Checkpoint, sto
 	e.publish(&QueueAssigned{
 		In: e.in(), Queue: q.lease.Queue, Epoch: q.lease.Epoch, From: cp.Next, Done: doneLen(cp),
 	})
-	e.root.Send(e.tracker, &own{slot: q.slot, from: cp, stored: stored})
+	e.root.Send(e.tracker, &own{slot: q.slot, from: cp})
 
 	if q.paused != "" {
 		e.root.Send(pid, &setPaused{on: true, why: q.paused})

@@ -84,7 +84,7 @@ func (e *engine) sought(c actor.Context, m *sought) {
 	switch {
 	case e.state != engineRunning:
 	case m.err == nil:
-		e.pullFrom(c, q, m.cp, true)
+		e.pullFrom(c, q, m.cp)
 	default:
 		e.begin(q.lease)
 	}

@@ -39,9 +39,8 @@ type tracked struct {
 	refund consumer.Refund
 	// blocks are the admitted blocks that still have open tallies, oldest first.
 	blocks []*block
-	// committed is what the broker has confirmed, valid when stored.
+	// committed is what the broker has confirmed.
 	committed consumer.Checkpoint
-	stored    bool
 	// dirty: the window has moved since the last commit was begun; busy: a commit is under way; commitErr: the last one's
 	// error, at commitErrAt.
 	dirty, busy bool
@@ -144,15 +143,10 @@ func (t *tracker) own(m *own) {
 		window:    consumer.NewWindow(t.opts.Limits, m.from),
 		refund:    consumer.NewRefund(m.from.Next),
 		committed: m.from,
-		stored:    m.stored,
 		moved:     t.clock.now(),
 	}
 	m.slot.tracked = q
 	t.queues = append(t.queues, q)
-
-	if !m.stored {
-		t.touch(q)
-	}
 }
 
 // admit records a block as in flight, before any lane sees it.
