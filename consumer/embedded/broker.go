@@ -95,7 +95,7 @@ func Open(o Options) (*Broker, error) {
 func newBroker(o Options, dir *directory, s *store) *Broker {
 	return &Broker{
 		options: o, dir: dir, store: s, log: o.Logger,
-		readers: sync.Pool{New: func() any { return newReader() }},
+		readers: sync.Pool{New: func() any { return new(reader) }},
 		topics:  make(map[string]*topic),
 		groups:  make(map[string]*group),
 		queues:  make(map[queueID]*queue),
@@ -106,7 +106,7 @@ func newBroker(o Options, dir *directory, s *store) *Broker {
 
 // load reads what the broker keeps in memory, and counts the opening.
 func (b *Broker) load() error {
-	d := newDecoder()
+	d := new(decoder)
 
 	err := b.store.scanKind(kindTopic, "topics", func(key, value []byte) error {
 		id, n, err := d.topic(key, value)
@@ -127,7 +127,7 @@ func (b *Broker) load() error {
 	}
 
 	err = b.store.scanKind(kindGroup, "groups", func(key, value []byte) error {
-		id, err := d.number(key, value)
+		id, err := d.single(key, value)
 		b.groups[string(key[1:])] = newGroup(b, string(key[1:]), id)
 
 		return err
@@ -170,7 +170,7 @@ func (b *Broker) countOpening(d *decoder) error {
 	key := []byte{kindOpenings}
 
 	_, err := b.store.get(key, func(value []byte) (err error) {
-		last, err = d.number(key, value)
+		last, err = d.single(key, value)
 
 		return err
 	})
@@ -185,7 +185,7 @@ func (b *Broker) countOpening(d *decoder) error {
 	}
 	defer tx.abort()
 
-	if err := tx.set(key, func(e *encoder) ([]byte, error) { return e.number(key, last+1) }); err != nil {
+	if err := tx.set(key, func(e *encoder) ([]byte, error) { return e.single(key, last+1) }); err != nil {
 		return err
 	}
 

@@ -29,7 +29,7 @@ func (d *decoder) checkpoint(key, value []byte) (consumer.Checkpoint, error) {
 	n := d.array()
 
 	if n%2 != 0 {
-		d.err = errFields
+		d.fail()
 	}
 
 	for range n / 2 {

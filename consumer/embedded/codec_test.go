@@ -12,38 +12,39 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/millrace/millrace/consumer"
 )
 
 // stored returns the value under which a record is stored at a key.
-func stored(t testing.TB, key []byte, r *record) []byte {
-	t.Helper()
+func stored(tb testing.TB, key []byte, r *record) []byte {
+	tb.Helper()
 
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: pebbleLog{log: noLog()}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	batch := db.NewBatch()
 	size, err := newEncoder().putRecord(batch, key, r)
 
 	if err := errors.Join(err, batch.Commit(pebble.NoSync)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	value, closer, err := db.Get(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	copied := bytes.Clone(value)
 	if size != len(copied) {
-		t.Errorf("the size was said to be %d, not %d", size, len(copied))
+		tb.Errorf("the size was said to be %d, not %d", size, len(copied))
 	}
 
 	if err := errors.Join(closer.Close(), db.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 
 	return copied
@@ -66,8 +67,14 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range someRecords() {
 		var f fields
 
-		if err := newDecoder().record(key, stored(t, key, &want), &f); err != nil {
+		if err := new(decoder).record(key, stored(t, key, &want), &f); err != nil {
 			t.Fatalf("reading %+v: %v", want, err)
+		}
+
+		var parts []any // it is msgpack to others, too
+		if err := msgpack.Unmarshal(stored(t, key, &want)[envelopeLen:], &parts); err != nil || len(parts) != recordFields ||
+			parts[5] != want.key || !bytes.Equal(parts[9].([]byte), want.body) {
+			t.Errorf("the library reads %v, %v of %+v", parts, err, want)
 		}
 
 		got := f.record()
@@ -99,7 +106,7 @@ func FuzzRecord(f *testing.F) {
 
 		var parts fields
 
-		d := newDecoder()
+		d := new(decoder)
 		if grown := allocated(func() { _ = d.record(key, value, &parts) }); grown > 64<<10+64*uint64(len(payload)) {
 			t.Errorf("%d bytes made it allocate %d", len(payload), grown)
 		}
@@ -138,7 +145,7 @@ func FuzzCheckpoint(f *testing.F) {
 			err error
 		)
 
-		if grown := allocated(func() { c, err = newDecoder().checkpoint(key, value) }); grown > 64<<10+64*uint64(len(payload)) {
+		if grown := allocated(func() { c, err = new(decoder).checkpoint(key, value) }); grown > 64<<10+64*uint64(len(payload)) {
 			t.Errorf("%d bytes made it allocate %d", len(payload), grown)
 		}
 
@@ -151,7 +158,7 @@ func FuzzCheckpoint(f *testing.F) {
 			t.Fatal(err)
 		}
 
-		if back, err := newDecoder().checkpoint(key, again); err != nil || !reflect.DeepEqual(back, c) {
+		if back, err := new(decoder).checkpoint(key, again); err != nil || !reflect.DeepEqual(back, c) {
 			t.Errorf("%v came back as %v, %v", c, back, err)
 		}
 	})

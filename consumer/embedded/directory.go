@@ -93,9 +93,8 @@ func madeDirectory(fs vfs.FS, path string) (string, error) {
 
 // makeDurably makes a directory and those above it that are missing, so that they are there after a power cut, too.
 func makeDurably(fs vfs.FS, path string) error {
-	_, err := fs.Stat(path)
-	if !errors.Is(err, iofs.ErrNotExist) {
-		return err
+	if _, err := fs.Stat(path); !errors.Is(err, iofs.ErrNotExist) {
+		return wrap("looking for it", err)
 	}
 
 	parent := fs.PathDir(path)
@@ -106,7 +105,7 @@ func makeDurably(fs vfs.FS, path string) error {
 	}
 
 	if err := fs.MkdirAll(path, 0o755); err != nil {
-		return err
+		return wrap("making it", err)
 	}
 
 	return syncDirectory(fs, parent)
@@ -115,10 +114,19 @@ func makeDurably(fs vfs.FS, path string) error {
 func syncDirectory(fs vfs.FS, path string) error {
 	dir, err := fs.OpenDir(path)
 	if err != nil {
-		return err
+		return wrap("opening "+path, err)
 	}
 
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// wrap says what failed; nil stays nil.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // checkForeign refuses a directory that has files, and not those of a broker.

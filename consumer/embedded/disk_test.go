@@ -32,15 +32,15 @@ func newFlakyDisk() *flakyDisk {
 	d := &flakyDisk{memory: vfs.NewCrashableMem()}
 	d.mend()
 	d.FS = errorfs.Wrap(d.memory, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		switch op.Kind {
-		case errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpCreate,
-			errorfs.OpReuseForWrite, errorfs.OpRename, errorfs.OpMkdirAll, errorfs.OpFileClose:
-			if n := d.writes.Add(1); n >= d.from.Load() && n < d.to.Load() {
-				return &noSpaceError{op.Path}
-			}
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+			return nil
 		}
 
-		return nil
+		if n := d.writes.Add(1); n < d.from.Load() || n >= d.to.Load() {
+			return nil
+		}
+
+		return &noSpaceError{op.Path}
 	}))
 
 	return d

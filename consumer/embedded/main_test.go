@@ -43,7 +43,7 @@ func play(role, dir string) error {
 		return err
 	}
 
-	fmt.Println("open")
+	_, _ = fmt.Fprintln(os.Stdout, "open")
 
 	if role == rolePublish {
 		return publishForEver(b)
@@ -81,7 +81,7 @@ func publishForEver(b *Broker) error {
 					return
 				}
 
-				fmt.Printf("%d-%d-%d %d\n", os.Getpid(), p, batch, perBatch) // one write: lines are whole
+				_, _ = fmt.Fprintf(os.Stdout, "%d-%d-%d %d\n", os.Getpid(), p, batch, perBatch) // one write: lines are whole
 			}
 		}()
 	}

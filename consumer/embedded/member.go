@@ -115,7 +115,7 @@ func (b *Broker) ensureGroup(ctx context.Context, name string) (*group, error) {
 	defer tx.abort()
 
 	key := nameKey(kindGroup, name)
-	if err := tx.set(key, func(e *encoder) ([]byte, error) { return e.number(key, id) }); err != nil {
+	if err := tx.set(key, func(e *encoder) ([]byte, error) { return e.single(key, id) }); err != nil {
 		return nil, err
 	}
 

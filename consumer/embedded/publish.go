@@ -1,9 +1,11 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -50,14 +52,32 @@ func (b *Broker) Publish(ctx context.Context, topic string, messages []*pipeline
 	defer tx.abort()
 
 	now := time.Now().UnixNano()
-	for _, m := range messages {
-		r := recordOf(m, now)
-		if err := tx.append(t.queueFor(m.Key), &r, now); err != nil {
+	for _, p := range t.place(messages) {
+		r := recordOf(p.message, now)
+		if err := tx.append(p.queue, &r, now); err != nil {
 			return err
 		}
 	}
 
 	return tx.commit()
+}
+
+// placed is a message with the queue that it goes to.
+type placed struct {
+	message *pipeline.Message
+	queue   *queue
+}
+
+// place decides where messages go. They are returned queue by queue, since Pebble is much faster with keys in order.
+func (t *topic) place(messages []*pipeline.Message) []placed {
+	all := make([]placed, len(messages))
+	for i, m := range messages {
+		all[i] = placed{message: m, queue: t.queueFor(m.Key)}
+	}
+
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.queue.id.queue, b.queue.id.queue) })
+
+	return all
 }
 
 func checkSize(messages []*pipeline.Message) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ func TestKeyDecidesTheQueue(t *testing.T) {
 
 	for range 2 {
 		for i := range keys {
-			w.publish("t", &pipeline.Message{Key: fmt.Sprint(i)}, &pipeline.Message{Tag: "no key"})
+			w.publish("t", &pipeline.Message{Key: strconv.Itoa(i)}, &pipeline.Message{Tag: "no key"})
 		}
 
 		w.reopen(o)
@@ -336,7 +337,7 @@ func TestConcurrentPublishersLeaveNoGap(t *testing.T) {
 			for i := range writes {
 				var messages []*pipeline.Message
 				for j := range perWrite {
-					messages = append(messages, &pipeline.Message{Key: fmt.Sprint(p), Body: fmt.Append(nil, i*perWrite+j)})
+					messages = append(messages, &pipeline.Message{Key: strconv.Itoa(p), Body: fmt.Append(nil, i*perWrite+j)})
 				}
 
 				if err := w.Publish(t.Context(), "t", messages); err != nil {
@@ -353,7 +354,7 @@ func TestConcurrentPublishersLeaveNoGap(t *testing.T) {
 
 	for _, l := range m.await("t", 2) {
 		for _, message := range m.all(l) {
-			if want := fmt.Sprint(next[message.Key]); string(message.Body) != want {
+			if want := strconv.Itoa(next[message.Key]); string(message.Body) != want {
 				t.Fatalf("publisher %s: %s, want %s", message.Key, message.Body, want)
 			}
 
@@ -362,7 +363,7 @@ func TestConcurrentPublishersLeaveNoGap(t *testing.T) {
 	}
 
 	for p := range publishers {
-		if got := next[fmt.Sprint(p)]; got != writes*perWrite {
+		if got := next[strconv.Itoa(p)]; got != writes*perWrite {
 			t.Errorf("%d messages of publisher %d", got, p)
 		}
 	}

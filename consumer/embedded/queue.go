@@ -88,8 +88,8 @@ func (d *decoder) queueState(key, value []byte) (queueState, error) {
 	s := queueState{first: pipeline.Offset(d.count()), end: pipeline.Offset(d.count())}
 	s.firstPos, s.endPos, s.stored = d.count(), d.count(), d.int()
 
-	if d.err == nil && (s.first > s.end || s.firstPos > s.endPos) {
-		d.err = errFields
+	if s.first > s.end || s.firstPos > s.endPos {
+		d.fail()
 	}
 
 	return s, d.end()
@@ -107,22 +107,22 @@ func (d *decoder) topic(key, value []byte) (id uint32, queues int, err error) {
 	d.begin(key, value, 2)
 	id, queues = d.id(), int(d.count())
 
-	if d.err == nil && (queues < 1 || queues > maxQueues) {
-		d.err = errFields
+	if queues < 1 || queues > maxQueues {
+		d.fail()
 	}
 
 	return id, queues, d.end()
 }
 
-// number is the value of a group (its id) and of the count of openings.
-func (e *encoder) number(key []byte, n uint32) ([]byte, error) {
+// single is the value of a group (its id) and of the count of openings.
+func (e *encoder) single(key []byte, n uint32) ([]byte, error) {
 	e.begin(1)
 	e.int(int64(n))
 
 	return e.sealed(key)
 }
 
-func (d *decoder) number(key, value []byte) (uint32, error) {
+func (d *decoder) single(key, value []byte) (uint32, error) {
 	d.begin(key, value, 1)
 	n := d.id()
 

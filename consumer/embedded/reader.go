@@ -21,14 +21,12 @@ const smallestChunk = 512
 // reader scans records. A batch costs it four allocations, whatever the number of its messages (and one for each message
 // that has properties): the bytes, the texts, the messages, and the pointers to them. It belongs to one call at a time.
 type reader struct {
-	dec    *decoder
+	dec    decoder
 	fields []fields
 	// ids holds the ids that follow from the places of records.
 	ids   []byte
 	chunk []byte
 }
-
-func newReader() *reader { return &reader{dec: newDecoder()} }
 
 // scan reads the records of q from an offset below s.end until a limit is reached. It returns the offset behind them, and
 // what is wrong with the record there when that is why it stopped.

@@ -92,7 +92,7 @@ func (d *decoder) record(key, value []byte, f *fields) error {
 
 	n := d.array()
 	if n%2 != 0 {
-		d.err = errFields
+		d.fail()
 	}
 
 	for range n {

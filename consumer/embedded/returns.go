@@ -122,7 +122,7 @@ func (m *member) giveBack(ctx context.Context, from pipeline.Origin, put func(*t
 		}
 
 		if marked {
-			return tx.batch.LogData(nil, nil) // waits for the disk as the first call does, which may still be under way
+			return nil // and waits for the disk as the first call does, which may still be under way
 		}
 
 		r, err := b.original(l.queue, from.Offset)

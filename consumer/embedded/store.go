@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"go.uber.org/zap"
@@ -17,6 +18,10 @@ type store struct {
 	sync  bool
 	// turn holds the right to write: a Go channel and not a mutex, so that waiting for it ends with a context.
 	turn chan *encoder
+	// writes counts the writes that were begun. It belongs to who holds the turn.
+	writes uint64
+	// synced is the last of them that is known to be durable, as are those before it.
+	synced atomic.Uint64
 }
 
 // openStore opens or makes the database.
@@ -24,7 +29,14 @@ func openStore(g *guard, dir *directory, sync bool, log *zap.Logger) (*store, er
 	o := pebbleOptions(g, log)
 	o.ErrorIfNotExists = !dir.fresh
 
-	db, err := pebble.Open(g.PathJoin(dir.path, dirPebble), o)
+	path := g.PathJoin(dir.path, dirPebble)
+	if !dir.fresh {
+		if err := checkLogs(g.FS, path); err != nil {
+			return nil, err
+		}
+	}
+
+	db, err := pebble.Open(path, o)
 	if failed := g.failure(); err == nil && failed != nil {
 		err = errors.Join(failed, db.Close())
 	}
@@ -45,17 +57,38 @@ func openStore(g *guard, dir *directory, sync bool, log *zap.Logger) (*store, er
 // pebbleOptions trades memory for fewer and larger files: 32 MiB of cache, and up to 128 MiB of messages that are in the log
 // and not in a table yet. The sizes are guesses that did well in the benchmarks.
 func pebbleOptions(g *guard, log *zap.Logger) *pebble.Options {
-	return &pebble.Options{
+	o := &pebble.Options{
 		FS:                          g,
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      pebbleLog{log: log.Sugar(), guard: g},
 		CacheSize:                   32 << 20,
+		TargetFileSizes:             [...]int64{16 << 20, 32 << 20, 64 << 20, 64 << 20, 64 << 20, 64 << 20, 64 << 20},
 		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
 		L0StopWritesThreshold:       32,
 		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
-			log.Error("embedded: a file of the store is damaged", zap.String("path", i.Path), zap.String("error", i.Details.Error()))
+			log.Error("embedded: a file of the store is damaged",
+				zap.String("path", i.Path), zap.String("error", i.Details.Error()))
 		}},
+	}
+	o.Experimental.SpanPolicyFunc = apart
+
+	return o
+}
+
+// apart keeps the records of every queue in tables of their own. They are written in the order of their offsets, so such
+// tables never overlap, and Pebble moves them to where they stay without writing them again.
+func apart(key []byte) (policy pebble.SpanPolicy, end []byte, err error) {
+	switch {
+	case key[0] < kindRecord:
+		return policy, []byte{kindRecord}, nil
+	case key[0] == kindRecord && len(key) >= 1+queueIDLen:
+		id := parseQueueID(key[1:])
+		id.queue++ // there are far fewer than it can count
+
+		return policy, id.appendTo([]byte{kindRecord}), nil
+	default:
+		return policy, nil, nil
 	}
 }
 
@@ -131,6 +164,8 @@ type tx struct {
 	store *store
 	enc   *encoder
 	batch *pebble.Batch
+	// number is its number among the writes of this opening.
+	number uint64
 	// touched are the queues that it appends to, with the state that they will have.
 	touched []touched
 }
@@ -150,7 +185,16 @@ func (s *store) begin(ctx context.Context) (*tx, error) {
 			return nil, err
 		}
 
-		return &tx{store: s, enc: enc, batch: s.db.NewBatch()}, nil
+		s.writes++
+		t := &tx{store: s, enc: enc, batch: s.db.NewBatch(), number: s.writes}
+
+		if err := t.batch.LogData(mark(t.number, s.synced.Load()), nil); err != nil {
+			t.abort()
+
+			return nil, fmt.Errorf("embedded: writing: %w", err)
+		}
+
+		return t, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -212,11 +256,24 @@ func (t *tx) wait() error {
 		return fmt.Errorf("embedded: writing: %w", err)
 	}
 
+	if t.store.sync {
+		t.store.markSynced(t.number)
+	}
+
 	for _, to := range t.touched {
 		to.queue.show(to.state)
 	}
 
 	return nil
+}
+
+func (s *store) markSynced(number uint64) {
+	for {
+		last := s.synced.Load()
+		if number <= last || s.synced.CompareAndSwap(last, number) {
+			return
+		}
+	}
 }
 
 // commit is apply and wait.

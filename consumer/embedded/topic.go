@@ -3,8 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -47,10 +45,19 @@ func (t *topic) queueFor(key string) *queue {
 		return t.queues[t.robin]
 	}
 
-	h := fnv.New32a()
-	_, _ = io.WriteString(h, key) // a hash takes everything
+	return t.queues[hash(key)%uint32(len(t.queues))]
+}
 
-	return t.queues[h.Sum32()%uint32(len(t.queues))]
+// hash is FNV-1a, 32 bits. It is a part of the format: a key's messages stay in one queue.
+func hash(key string) uint32 {
+	const offset, prime = 2166136261, 16777619
+
+	h := uint32(offset)
+	for i := range len(key) {
+		h = (h ^ uint32(key[i])) * prime
+	}
+
+	return h
 }
 
 // names returns the queues by name.
