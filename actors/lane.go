@@ -16,6 +16,8 @@ import (
 const (
 	// turnTarget is how much work a lane aims to take up at once; a longer turn would keep messages from idle lanes.
 	turnTarget = time.Millisecond
+	// leastShare is how much work a lane takes alone, since to wake another lane for half of it costs more than it saves.
+	leastShare = 50 * time.Microsecond
 	// turnLimit ends a turn that turns out to be slow: what was not begun goes back to the inbox. Rule 1 of the speed rules.
 	turnLimit = 5 * time.Millisecond
 	// turnsPerWake is how many turns a lane makes before it looks at its mailbox. A guess; it only has to be a few.
@@ -55,6 +57,8 @@ type lane struct {
 	base uint64
 	pos  int
 	want int
+	// least is how many entries are not worth sharing with another lane: leastShare of work, going by the last turn.
+	least int
 	// spare is work[pos].m as it was before the chain; kept where a hung message is retried in place.
 	spare pipeline.Message
 	// sinking is how many entries of pending are at the sink or gather stage; 0 when the chain is at work.

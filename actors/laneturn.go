@@ -63,6 +63,7 @@ func (l *lane) begin(now int64) {
 func (l *lane) adapt(n int, took int64) {
 	l.want = min(int(int64(n)*int64(turnTarget)/max(took, 1)), l.want*2, blockSize)
 	l.want = max(l.want, 1)
+	l.least = min(int(int64(n)*int64(leastShare)/max(took, 1)), blockSize)
 }
 
 // runOne sends one entry through the chain and settles what came of it. It returns false when the lane was fenced.

@@ -8,6 +8,6 @@ import "github.com/millrace/millrace/pipeline"
 func poison(b *block) {
 	for i := range b.n {
 		b.records[i].offset = pipeline.Offset(-1 << 40)
-		b.records[i].size = -1 << 40
+		b.records[i].end = -1 << 40
 	}
 }

@@ -312,6 +312,12 @@ func (p *puller) admit(messages []*pipeline.Message) {
 	b := newBlock(p.slot, messages)
 	p.root.Send(p.tracker, &admit{block: b})
 
+	if len(p.entry.inboxes) == 1 {
+		p.entry.wake(p.entry.inboxes[0].pushNew(messages, b.tallies[:]))
+
+		return
+	}
+
 	p.out = p.out[:0]
 	for i, m := range messages {
 		p.out = append(p.out, entry{m: m, t: &b.tallies[i]})

@@ -47,12 +47,23 @@ type failure struct {
 func (t *tally) add(n int) {
 	if n != 0 {
 		t.flags.Or(tallyForked)
+		t.touch()
 		t.left.Add(int32(n))
 	}
 }
 
 // fail records the first failure; later ones are its company.
-func (t *tally) fail(f *failure) { t.failure.CompareAndSwap(nil, f) }
+func (t *tally) fail(f *failure) {
+	t.touch()
+	t.failure.CompareAndSwap(nil, f)
+}
+
+// touch notes that the tally is not as new any more and must be made so before its next use.
+func (t *tally) touch() {
+	if t.block != nil && !t.block.touched.Load() {
+		t.block.touched.Store(true)
+	}
+}
 
 // last gives one count back and says whether it was the last. A tally that one holder has kept for itself all the way
 // stays at one, ready for its next use.
@@ -111,7 +122,8 @@ type record struct {
 	id, key  string
 	offset   pipeline.Offset
 	delivery int
-	size     int64
+	// end is the size of the block's messages up to this one, itself included.
+	end int64
 }
 
 // block is a pulled batch: up to blockSize messages of one queue with their tallies. The tracker owns it, from admit until
@@ -126,6 +138,8 @@ type block struct {
 	dense bool
 	// open is how many tallies are not done. Owned by the tracker.
 	open int
+	// touched: there are tallies with a failure or with flags.
+	touched atomic.Bool
 	// spoiled: a fenced lane may still hold pointers into the block, so it must not be used again. Owned by the tracker.
 	spoiled bool
 }
@@ -147,10 +161,12 @@ func newBlock(s *slot, messages []*pipeline.Message) *block {
 	b, _ := blocks.Get().(*block)
 	b.slot, b.n, b.open, b.spoiled = s, len(messages), len(messages), false
 
+	var end int64
+
 	for i, m := range messages {
-		b.records[i] = record{
-			id: m.ID, key: m.Key, offset: m.Origin.Offset, delivery: m.Origin.Delivery, size: int64(m.Size()),
-		}
+		end += int64(m.Size())
+		r := &b.records[i]
+		r.id, r.key, r.offset, r.delivery, r.end = m.ID, m.Key, m.Origin.Offset, m.Origin.Delivery, end
 	}
 
 	first, last := b.records[0].offset, b.records[b.n-1].offset
@@ -159,22 +175,19 @@ func newBlock(s *slot, messages []*pipeline.Message) *block {
 	return b
 }
 
-// release gives the block back when nothing points into it any more.
+// release gives the block back when nothing points into it any more. The records keep their last ids and keys until the
+// next use or the next collection but one, when the pool lets go of what is not used; clearing them costs 2 ns a message.
 func (b *block) release() {
 	if b.spoiled {
 		return
 	}
 
-	for i := range b.n {
-		b.records[i].id, b.records[i].key = "", ""
-		t := &b.tallies[i]
+	if b.touched.Load() {
+		b.touched.Store(false)
 
-		if t.failure.Load() != nil {
-			t.failure.Store(nil)
-		}
-
-		if t.flags.Load() != 0 {
-			t.flags.Store(0)
+		for i := range b.n {
+			b.tallies[i].failure.Store(nil)
+			b.tallies[i].flags.Store(0)
 		}
 	}
 
@@ -185,9 +198,9 @@ func (b *block) release() {
 
 // bytes returns the size of the messages from index `from` to before index `to`.
 func (b *block) bytes(from, to int) int64 {
-	var sum int64
-	for i := from; i < to; i++ {
-		sum += b.records[i].size
+	sum := b.records[to-1].end
+	if from > 0 {
+		sum -= b.records[from-1].end
 	}
 
 	return sum

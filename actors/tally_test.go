@@ -207,7 +207,7 @@ func TestBlockFromThePoolIsClean(t *testing.T) {
 				t.Fatalf("seed %d: tally %d is %+v", seed, i, source)
 			}
 
-			if rec := b.records[i]; rec.offset != offsets[i] || rec.size != 1 || rec.delivery != 1 {
+			if rec := b.records[i]; rec.offset != offsets[i] || b.bytes(i, i+1) != 1 || rec.delivery != 1 {
 				t.Fatalf("seed %d: record %d is %+v", seed, i, rec)
 			}
 		}
