@@ -24,9 +24,15 @@ const pom = `<project>
   <artifactId>rocketmq-servers</artifactId>
   <version>1</version>
   <dependencies>
-    <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-namesrv</artifactId><version>%[1]s</version></dependency>
-    <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-broker</artifactId><version>%[1]s</version></dependency>
-    <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>%[1]s</version></dependency>
+    <dependency>
+      <groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-namesrv</artifactId><version>%[1]s</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-broker</artifactId><version>%[1]s</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>%[1]s</version>
+    </dependency>
   </dependencies>
 </project>
 `
@@ -81,7 +87,8 @@ func fetch(ctx context.Context, version, scratch, to string) error {
 		return fmt.Errorf("rocketmqtest: %w", err)
 	}
 
-	mvn := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", file, copyGoal, "-DoutputDirectory="+to, "-DincludeScope=runtime")
+	mvn := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", file, copyGoal, //nolint:gosec // our own file and directory
+		"-DoutputDirectory="+to, "-DincludeScope=runtime")
 	mvn.Dir = scratch
 
 	if output, err := mvn.CombinedOutput(); err != nil {

@@ -109,12 +109,19 @@ func (b *Broker) wait(ctx context.Context) error {
 			return err
 		}
 
-		return registered(ctx, client, b.nameServer, b.Name)
+		err := registered(ctx, client, b.nameServer, b.Name)
+		if err != nil {
+			register(ctx, client, b.Addr)
+		}
+
+		return err
 	})
 }
 
 // defaults are the settings of a small broker that retries quickly and is in no hurry with the disk.
 func (b *Broker) defaults() map[string]string {
+	const yes = "true"
+
 	store := filepath.Join(b.dir, "store")
 
 	return map[string]string{
@@ -124,15 +131,15 @@ func (b *Broker) defaults() map[string]string {
 		"brokerRole":                  "ASYNC_MASTER",
 		"flushDiskType":               "ASYNC_FLUSH",
 		"namesrvAddr":                 b.nameServer,
-		"brokerIP1":                   "127.0.0.1", // what it tells clients; by itself it takes an address that they may not reach
-		"bindAddress":                 "127.0.0.1",
+		"brokerIP1":                   loopback, // what it tells clients; by itself it may take one that they cannot reach
+		"bindAddress":                 loopback,
 		"listenPort":                  strconv.Itoa(b.port),
 		"storePathRootDir":            store,
 		"storePathCommitLog":          filepath.Join(store, "commitlog"),
-		"autoCreateTopicEnable":       "true",
-		"autoCreateSubscriptionGroup": "true",
+		"autoCreateTopicEnable":       yes,
+		"autoCreateSubscriptionGroup": yes,
 		"defaultTopicQueueNums":       "4",
-		"enablePropertyFilter":        "true",
+		"enablePropertyFilter":        yes,
 		"messageDelayLevel":           "1s 1s 1s 2s 2s 2s 3s 3s 3s 4s 4s 4s 5s 5s 5s 6s 6s 6s",
 		"mappedFileSizeCommitLog":     "67108864",
 		"mappedFileSizeConsumeQueue":  "600000",

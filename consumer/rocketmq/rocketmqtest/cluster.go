@@ -97,7 +97,7 @@ func (c *Cluster) startNameServer(ctx context.Context, dir, lib string) error {
 		}
 
 		config := map[string]string{
-			"listenPort": strconv.Itoa(port), "bindAddress": "127.0.0.1", "kvConfigPath": filepath.Join(dir, "kvConfig.json"),
+			"listenPort": strconv.Itoa(port), "bindAddress": loopback, "kvConfigPath": filepath.Join(dir, "kvConfig.json"),
 		}
 
 		file, err := writeConfig(dir, config)

@@ -8,6 +8,9 @@ import (
 	"strconv"
 )
 
+// loopback is where all servers listen: nobody else has business with them.
+const loopback = "127.0.0.1"
+
 // Other ports that a broker opens beside the one that it listens on.
 const (
 	fastOffset        = -2
@@ -36,31 +39,31 @@ func tryPort(ctx context.Context, offsets []int) (port int, err error) {
 
 	first, err := listen.Listen(ctx, "tcp", ":0")
 	if err != nil {
-		return 0, err //nolint:wrapcheck // freePort does
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, first.Close()) }()
 
 	_, text, err := net.SplitHostPort(first.Addr().String())
 	if err != nil {
-		return 0, err //nolint:wrapcheck // freePort does
+		return 0, err
 	}
 
 	if port, err = strconv.Atoi(text); err != nil {
-		return 0, err //nolint:wrapcheck // freePort does
+		return 0, err
 	}
 
 	for _, offset := range offsets {
 		other, err := listen.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port+offset)))
 		if err != nil {
-			return 0, err //nolint:wrapcheck // freePort does
+			return 0, err
 		}
 
 		if err := other.Close(); err != nil {
-			return 0, err //nolint:wrapcheck // freePort does
+			return 0, err
 		}
 	}
 
 	return port, nil
 }
 
-func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }

@@ -51,7 +51,7 @@ func (s server) start(ctx context.Context) (*process, error) {
 	args = append(append(args, "-cp", filepath.Join(s.lib, "*"), s.main), s.args...)
 
 	// Ending the servers is the caller's, in an order of its own, so no context does it.
-	command := exec.CommandContext(context.WithoutCancel(ctx), "java", args...)
+	command := exec.CommandContext(context.WithoutCancel(ctx), "java", args...) //nolint:gosec // our own arguments
 	command.Dir, command.Stdout, command.Stderr = s.dir, log, log
 	command.SysProcAttr = endWithParent()
 
