@@ -156,30 +156,17 @@ func (s *stage) Transform(ctx context.Context, m *pipeline.Message, emit pipelin
 		next.SetProp(propPath, out)
 
 		if err := emit(next); err != nil {
-			w.double(b.blame)
-
 			return err
 		}
 	}
 
 	if d == deedLate {
-		w.double(b.blame)
 		w.fail(b.blame, false)
 
 		return errDeed
 	}
 
 	return nil
-}
-
-// double notes that parts of messages go on although the stage that made them fails.
-func (w *world) double(of []ref) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	for _, r := range of {
-		w.doubled[r.attempt] = true
-	}
 }
 
 // gather is one lane's instance of a gather stage.

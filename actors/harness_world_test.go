@@ -41,8 +41,6 @@ type world struct {
 	done     map[place]bool
 	failed   map[attempt]bool
 	rejected map[string]bool
-	// doubled are the attempts of which a stage has failed after it had emitted: what it emitted comes twice.
-	doubled map[attempt]bool
 	// returned are the attempts that the broker has confirmed to have taken back.
 	returned map[attempt]bool
 	gathered map[string]bundle
@@ -129,7 +127,6 @@ func newWorld(t *testing.T, seed uint64) *world {
 		done:      make(map[place]bool),
 		failed:    make(map[attempt]bool),
 		rejected:  make(map[string]bool),
-		doubled:   make(map[attempt]bool),
 		returned:  make(map[attempt]bool),
 		gathered:  make(map[string]bundle),
 		draws:     make(map[string]int),
@@ -255,9 +252,8 @@ func (w *world) checkAlone(c, other *call, r ref) {
 	}
 
 	for _, o := range other.refs {
-		// What runs on of a queue that the process has lost is not looked at: the queue may come back before it ends. Nor is
-		// what was gathered: a message that is behind another one of its key is gathered once more.
-		if o.place != r.place || c.p.revoked[o.lease()] || c.p.revoked[r.lease()] || w.doubled[r.attempt] || len(c.blame)+len(other.blame) > len(c.refs)+len(other.refs) {
+		// What runs on of a queue that the process has lost is not looked at: the queue may come back before it ends.
+		if o.place != r.place || c.p.revoked[o.lease()] || c.p.revoked[r.lease()] {
 			continue
 		}
 
