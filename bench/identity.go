@@ -120,7 +120,7 @@ func newFused(sink pipeline.Sink) *fused {
 	var a, b, c pipeline.Transform = pass{}, pass{}, pass{}
 
 	ctx := context.Background()
-	toSink := func(m *pipeline.Message) error {
+	toSink := func(m *pipeline.Message) error { //nolint:unparam // an emit, as the stages take it
 		f.batch = append(f.batch, m)
 
 		return nil

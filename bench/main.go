@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -33,13 +34,13 @@ type section struct {
 var errBroken = errors.New("bench: a promise is broken")
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(args []string, out io.Writer) error {
 	sections := []section{{"identity", identity}, {"durable", durable}, {"latency", latency}, {"idle", idle}}
 
 	var (
@@ -61,7 +62,7 @@ func run(args []string) error {
 
 	broken := false
 
-	for _, name := range strings.Split(*only, ",") {
+	for name := range strings.SplitSeq(*only, ",") {
 		i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
 		if i < 0 {
 			return fmt.Errorf("bench: there is no section %q", name)
@@ -73,7 +74,9 @@ func run(args []string) error {
 		}
 
 		for _, l := range lines {
-			fmt.Println(l)
+			if _, err := fmt.Fprintln(out, l); err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
 
 			broken = broken || l.broken
 		}
