@@ -212,51 +212,37 @@ func TestRetentionRunsByItself(t *testing.T) {
 	}
 }
 
-// TestPullBesidePruning pulls while messages are pruned: no message that is gone is taken for damage.
+// TestPullBesidePruning pulls what is being pruned, while the disk hangs: what is gone already is not taken for damage.
 func TestPullBesidePruning(t *testing.T) {
 	t.Parallel()
 
-	const n = 3000
-
-	w := openWorld(t, Options{
-		Dir: t.TempDir(), NoSync: true, PruneEvery: time.Hour, Topics: map[string]Retention{"t": {Bytes: 2000, Unread: DropUnread}},
-	})
+	disk := newHeldDisk()
+	w := openWorld(t, Options{Dir: flakyDir, FS: disk, PruneEvery: time.Hour, Topics: map[string]Retention{"t": {Bytes: 1}}})
 	w.topic("t", 1)
+	w.publishN("t", 5)
 
 	m := w.join("g", "t")
 	l := m.one("t")
-	done := make(chan error)
+	m.commit(l, consumer.Checkpoint{Next: 5})
+
+	letGo := disk.hold()
+	pruned := make(chan error)
 
 	go func() {
-		for range n / 10 {
-			w.publishN("t", 10)
-
-			if _, err := w.Prune(t.Context()); err != nil {
-				done <- err
-
-				return
-			}
-		}
-
-		done <- nil
+		_, err := w.Prune(t.Context())
+		pruned <- err
 	}()
 
-	for from := pipeline.Offset(0); from < n; {
-		batch, err := m.Pull(t.Context(), l, from, consumer.Limit{Messages: 100, Bytes: 1 << 20})
-		if out, ok := errors.AsType[*consumer.OutOfRangeError](err); ok {
-			from = out.First
+	<-disk.stuck
 
-			continue
-		}
-
-		if err != nil {
-			t.Fatalf("from %d: %v", from, err)
-		}
-
-		from = batch.Next
+	_, err := m.Pull(t.Context(), l, 0, consumer.Limit{Messages: 1, Bytes: 1})
+	if out, ok := errors.AsType[*consumer.OutOfRangeError](err); !ok || out.First != 5 {
+		t.Errorf("%v; want that the queue begins at 5", err)
 	}
 
-	if err := <-done; err != nil {
+	letGo()
+
+	if err := <-pruned; err != nil {
 		t.Error(err)
 	}
 }
