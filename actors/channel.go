@@ -48,8 +48,12 @@ func (c *channel) inboxOf(lane int) *inbox {
 	return c.inboxes[lane]
 }
 
-// again decides whether a failure is retried in place, and how long to wait. attempts counts this one.
-func (c *channel) again(err error, attempts int, since, now int64) (time.Duration, bool) {
+// again decides whether a failure of e is retried in place, and how long to wait. attempts counts this one.
+func (c *channel) again(e *entry, err error, attempts int, now int64) (time.Duration, bool) {
+	if c.restless.Load() > 0 && e.t.stale() {
+		return 0, false
+	}
+
 	if c.inPlace {
 		o := c.plan.Job.Retry.Decide(attempts, err)
 
@@ -57,7 +61,7 @@ func (c *channel) again(err error, attempts int, since, now int64) (time.Duratio
 	}
 
 	delay, marked := pipeline.RetryDelay(err)
-	fits := now+int64(delay) <= since+int64(c.spec.Timeout)
+	fits := now+int64(delay) <= e.since+int64(c.spec.Timeout)
 
 	return delay, marked && fits && !pipeline.IsRejected(err)
 }

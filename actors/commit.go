@@ -232,11 +232,50 @@ func (t *tracker) finishClosing(q *tracked, err error) {
 
 	left, count := t.unfinished(q)
 	q.slot.become(slotGone)
-	t.returns.forget(q)
+	q.running = count - q.unfinished - t.returns.forget(q)
 	t.queues = slices.DeleteFunc(t.queues, func(other *tracked) bool { return other == q })
 	t.root.Send(t.engine, &slotClosed{
-		slot: q.slot, committed: q.committed, err: err, left: left, leftCount: count,
+		slot: q.slot, committed: q.committed, err: err, left: left, leftCount: count, running: q.running,
 	})
+
+	if q.running > 0 {
+		t.restless.Add(1)
+		t.giveUpWaiting()
+		t.armTick()
+
+		for _, w := range t.lanes {
+			t.root.Send(w.lane.pid, &flush{by: t.clock.now()})
+		}
+	}
+}
+
+// giveUpWaiting takes out of the inboxes what belongs to nobody any more.
+func (t *tracker) giveUpWaiting() {
+	stale := newReport()
+
+	for _, c := range t.channels {
+		for _, in := range c.inboxes {
+			for _, e := range in.remove(func(e *entry) bool { return e.t.stale() }) {
+				stale.giveUp(e.t)
+			}
+		}
+	}
+
+	t.apply(stale)
+	stale.release()
+}
+
+// rest counts results that came after their queue was given up, and tells the engine when nothing of it runs any more.
+func (t *tracker) rest(s *slot, n int) {
+	q := s.tracked
+	if q.running == 0 {
+		return
+	}
+
+	if q.running -= n; q.running == 0 {
+		t.restless.Add(-1)
+		t.root.Send(t.engine, &slotQuiet{slot: s})
+	}
 }
 
 func doneLen(c consumer.Checkpoint) int64 {

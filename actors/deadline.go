@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,12 +63,13 @@ func (t *tracker) checkDeadlines() {
 		}
 	}
 
-	for _, q := range t.queues {
-		if n, _ := q.window.InFlight(); n > 0 {
-			t.armTick()
+	busy := t.restless.Load() > 0 || slices.ContainsFunc(t.queues, func(q *tracked) bool {
+		n, _ := q.window.InFlight()
 
-			return
-		}
+		return n > 0
+	})
+	if busy {
+		t.armTick()
 	}
 }
 
@@ -166,7 +168,7 @@ func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError) 
 
 	fresh.counts.Failed++
 
-	if delay, again := l.ch.again(hung, attempts, e.since, t.clock.now()); again {
+	if delay, again := l.ch.again(&e, hung, attempts, t.clock.now()); again {
 		fresh.counts.Retried++
 		fresh.park(retry, keyOf(retry.m, l.ch.spec.Order), delay, hung)
 	} else {

@@ -24,6 +24,8 @@ type engine struct {
 	// old are lanes that were fenced or replaced.
 	old    map[*lane]*actor.PID
 	queues map[pipeline.Queue]*owned
+	// restless counts former ownerships of a queue of which something still runs; it is not begun again before that ends.
+	restless map[pipeline.Queue]int
 	// wanted are the leases of the present assignment.
 	wanted map[pipeline.Queue]consumer.Lease
 	// seen is the commit watermark that this job has committed or begun at, by queue, to notice a broker that goes backward.
@@ -114,7 +116,7 @@ func (e *engine) Receive(c actor.Context) {
 		e.onLane(c, m)
 	case *assigned:
 		e.assigned(m.a)
-	case *found, *pullsStopped, *slotClosed, *slotLost, *sought, *findAgain:
+	case *found, *pullsStopped, *slotClosed, *slotLost, *slotQuiet, *sought, *findAgain:
 		e.onQueue(c, m)
 	case *GetSnapshot:
 		e.snapshot(c)

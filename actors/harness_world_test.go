@@ -252,8 +252,7 @@ func (w *world) checkAlone(c, other *call, r ref) {
 	}
 
 	for _, o := range other.refs {
-		// What runs on of a queue that the process has lost is not looked at: the queue may come back before it ends.
-		if o.place != r.place || c.p.revoked[o.lease()] || c.p.revoked[r.lease()] {
+		if o.place != r.place {
 			continue
 		}
 

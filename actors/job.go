@@ -12,7 +12,7 @@ import (
 )
 
 // job is what all actors of one running job share. It is complete before the first of them gets a message that needs it,
-// and only hung changes afterwards.
+// and only the counts at its end change afterwards.
 type job struct {
 	plan     *pipeline.Plan
 	opts     Options
@@ -28,8 +28,9 @@ type job struct {
 	// ctx ends when the job has stopped; calls of the broker use it. lanesCtx ends when a drain gives up what still runs.
 	ctx, lanesCtx       context.Context
 	cancel, cancelLanes context.CancelCauseFunc
-	// hung is how many fenced lanes have not come back.
-	hung atomic.Int64
+	// hung is how many fenced lanes have not come back; restless how many queues were given up while something of them was
+	// still in a lane.
+	hung, restless atomic.Int64
 }
 
 func newJob(plan *pipeline.Plan, broker consumer.Broker, opts Options) *job {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/millrace/millrace/pipeline"
 )
@@ -45,6 +46,22 @@ func (l *lane) abandon() {
 	l.mu.Unlock()
 }
 
+// dropStale gives up what waits for the sink or the gather stage and belongs to nobody any more.
+func (l *lane) dropStale() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	l.pending = slices.DeleteFunc(l.pending, func(e entry) bool {
+		stale := e.t.stale()
+		if stale {
+			l.report.giveUp(e.t)
+		}
+
+		return stale
+	})
+	l.waiting = l.pending
+}
+
 // tell sends the tracker what is finished and shows the counts.
 func (l *lane) tell() {
 	if !l.report.empty() {
@@ -70,7 +87,14 @@ func (l *lane) batchReady() bool {
 // handOn gives one batch of pending to the sink or the gather stage and settles it. It returns false when the lane was
 // fenced.
 func (l *lane) handOn() bool {
+	if l.ch.restless.Load() > 0 {
+		l.dropStale()
+	}
+
 	n := l.batchLen()
+	if n == 0 {
+		return true
+	}
 
 	l.batch = l.batch[:0]
 	for i := range n {
@@ -277,7 +301,7 @@ func (l *lane) settleFailedEnd(e *entry, err error) {
 		l.counts.Panics++
 	}
 
-	delay, again := l.ch.again(failed, attempts, e.since, l.ch.clock.now())
+	delay, again := l.ch.again(e, failed, attempts, l.ch.clock.now())
 	if !again {
 		l.report.fail(e.t, failed, attempts)
 

@@ -72,6 +72,13 @@ func (l *lane) runOne(e *entry, start int64) bool {
 		e.since = start
 	}
 
+	if l.ch.restless.Load() > 0 && e.t.stale() {
+		l.word.skip()
+		l.report.giveUp(e.t)
+
+		return true
+	}
+
 	if l.ch.inPlace {
 		if !l.mayRun(e) {
 			l.word.skip()
@@ -183,7 +190,7 @@ func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError, 
 		return false
 	}
 
-	delay, again := l.ch.again(err, e.t.record().delivery+int(tries), e.since, now)
+	delay, again := l.ch.again(e, err, e.t.record().delivery+int(tries), now)
 	if !again {
 		return false
 	}

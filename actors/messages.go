@@ -151,6 +151,13 @@ type refund struct {
 	low      pipeline.Offset
 }
 
+// slotQuiet tells the engine that nothing of a queue that was given up runs any more.
+type slotQuiet struct {
+	internal
+
+	slot *slot
+}
+
 // closeSlots asks the tracker to end queues whose pulling has stopped: what runs may end until by, then a confirmed
 // commit. It answers with slotsClosed.
 type (
@@ -171,5 +178,7 @@ type (
 		err       error
 		left      []Unfinished
 		leftCount int
+		// running is how many messages of the queue are still in a lane; slotQuiet follows when there are none.
+		running int
 	}
 )

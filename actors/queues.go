@@ -90,6 +90,12 @@ func (e *engine) begin(l consumer.Lease) {
 		e.queues[l.Queue] = &owned{lease: l}
 	}
 
+	if e.restless[l.Queue] > 0 {
+		e.queues[l.Queue].err = errRestless
+
+		return
+	}
+
 	start := e.plan.Job.Source.Start
 	if l.Queue.Topic == consumer.RetryTopic(e.plan.Job.Source.Group) {
 		start = pipeline.First
@@ -136,12 +142,31 @@ func (e *engine) onQueue(c actor.Context, message any) {
 			q.closing, q.stopped = true, true
 			q.seek = nil
 		}
+	case *slotQuiet:
+		e.quiet(m.slot.lease.Queue)
 	case *slotClosed:
 		if q := e.bySlot(m.slot); q != nil {
 			e.closed(c, q, m)
 		}
 	case *sought:
 		e.sought(c, m)
+	}
+}
+
+var errRestless = errors.New("actors: a message of the queue's former ownership still runs; its deadline ends that")
+
+// quiet begins a queue that has waited for its former run to end, so that no message runs twice at a time.
+func (e *engine) quiet(queue pipeline.Queue) {
+	e.restless[queue]--
+	if e.restless[queue] > 0 {
+		return
+	}
+
+	delete(e.restless, queue)
+
+	if q := e.queues[queue]; q != nil && q.slot == nil && !q.closing && e.state == engineRunning {
+		q.err = nil
+		e.begin(q.lease)
 	}
 }
 
@@ -306,6 +331,10 @@ func (e *engine) closeQueues() {
 // closed is called when the tracker has forgotten a queue.
 func (e *engine) closed(c actor.Context, q *owned, m *slotClosed) {
 	c.Stop(q.puller)
+
+	if m.running > 0 {
+		e.restless[q.lease.Queue]++
+	}
 
 	e.seen[q.lease.Queue] = m.committed.Next
 	e.publish(&QueueRevoked{

@@ -187,8 +187,8 @@ func (d *returnDesk) done(r *returning) {
 	})
 }
 
-// forget drops the returns of a queue that is given up: they are the next owner's.
-func (d *returnDesk) forget(q *tracked) {
+// forget drops the returns of a queue that is given up, which are the next owner's, and says how many they were.
+func (d *returnDesk) forget(q *tracked) (n int) {
 	for t, r := range d.all {
 		if t.slot() != q.slot {
 			continue
@@ -199,7 +199,11 @@ func (d *returnDesk) forget(q *tracked) {
 		}
 
 		delete(d.all, t)
+
+		n++
 	}
+
+	return n
 }
 
 func (d *returnDesk) stop() {

@@ -39,12 +39,13 @@ func props(job pipeline.Job, broker consumer.Broker, opts Options, onStop func(*
 
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &engine{
-			job:    newJob(plan, broker, opts),
-			lanes:  make(map[*lane]*laneRef),
-			old:    make(map[*lane]*actor.PID),
-			queues: make(map[pipeline.Queue]*owned),
-			seen:   make(map[pipeline.Queue]pipeline.Offset),
-			onStop: onStop,
+			job:      newJob(plan, broker, opts),
+			lanes:    make(map[*lane]*laneRef),
+			old:      make(map[*lane]*actor.PID),
+			queues:   make(map[pipeline.Queue]*owned),
+			restless: make(map[pipeline.Queue]int),
+			seen:     make(map[pipeline.Queue]pipeline.Offset),
+			onStop:   onStop,
 		}
 	}), nil
 }

@@ -83,8 +83,11 @@ func (e *engine) sought(c actor.Context, m *sought) {
 
 	switch {
 	case e.state != engineRunning:
-	case m.err == nil:
+	case m.err == nil && e.restless[q.lease.Queue] == 0:
 		e.pullFrom(c, q, m.cp)
+	case m.err == nil:
+		e.seen[q.lease.Queue] = m.cp.Next // it was asked for, so it is no rewind
+		e.begin(q.lease)
 	default:
 		e.begin(q.lease)
 	}

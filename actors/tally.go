@@ -102,6 +102,15 @@ func (t *tally) wanted() bool {
 	return slices.ContainsFunc(t.joint, (*tally).wanted)
 }
 
+// stale says that every source has been given up: whatever is done for the tally now is dropped.
+func (t *tally) stale() bool {
+	if t.block != nil {
+		return t.block.slot.is(slotGone)
+	}
+
+	return !slices.ContainsFunc(t.joint, func(p *tally) bool { return !p.stale() })
+}
+
 // record returns the tracker's record of the source.
 func (t *tally) record() *record {
 	s := t.source()

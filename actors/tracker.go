@@ -48,7 +48,9 @@ type tracked struct {
 	// unfinished counts messages that were given up without a result, because the queue is closing.
 	unfinished int
 	closing    *closing
-	moved      int64
+	// running counts messages whose result has not come although the queue has been given up.
+	running int
+	moved   int64
 }
 
 // TrackerCounts count what the tracker has seen since the start of the job.
@@ -190,6 +192,7 @@ func (t *tracker) apply(r *report) {
 
 		if run.block.slot.is(slotGone) {
 			t.counts.Late += n
+			t.rest(run.block.slot, int(n))
 
 			continue
 		}
@@ -268,7 +271,11 @@ func (t *tracker) ended(ended *tally) {
 
 	switch f := ended.failure.Load(); {
 	case ended.block.slot.is(slotGone):
-		t.counts.Late++
+		if !f.cancelled {
+			t.counts.Late++
+		}
+
+		t.rest(ended.block.slot, 1)
 	case f.cancelled:
 		q.unfinished++
 	case t.plan.Job.Source.Broadcast:
