@@ -1,0 +1,265 @@
+package rocketmqfake
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
+)
+
+const defaultRetries = 16
+
+func isSend(code int) bool {
+	return code == remoting.SendMessage || code == remoting.SendMessageV2 || code == remoting.SendMessageBatch
+}
+
+// longNames turns the one-letter fields of the newer requests into the ones of the first.
+func longNames(r *remoting.Command) *fields {
+	if r.Code == remoting.SendMessage {
+		return fieldsOf(r)
+	}
+
+	f := &fields{ext: map[string]string{}}
+
+	for short, long := range map[string]string{
+		"a": "producerGroup", "b": "topic", "c": "defaultTopic", "d": "defaultTopicQueueNums", "e": "queueId", "f": "sysFlag",
+		"g": "bornTimestamp", "h": "flag", "i": "properties", "j": "reconsumeTimes", "l": "maxReconsumeTimes", "m": "batch",
+	} {
+		if value, found := r.Ext[short]; found {
+			f.ext[long] = value
+		}
+	}
+
+	return f
+}
+
+// send stores a message or a batch of them.
+func (b *Broker) send(r *remoting.Command) *remoting.Command {
+	f := longNames(r)
+	m := &record{
+		topic: f.text("topic"), queue: int(f.number("queueId")), sysFlag: int32(f.number("sysFlag")),
+		born: f.number("bornTimestamp"), flag: int32(f.number("flag")), times: int32(f.optional("reconsumeTimes", 0)),
+		props: decodeProps(f.ext["properties"]), body: r.Body,
+	}
+	stamp(m.props)
+
+	queues, most := f.number("defaultTopicQueueNums"), f.optional("maxReconsumeTimes", defaultRetries)
+
+	if bad := f.failed(); bad != nil {
+		return bad
+	}
+
+	// Neither a topic nor a broker that is for reading only refuses a message: the route tells producers to stay away.
+	if refusal := b.target(m, queues, most); refusal != nil {
+		return refusal
+	}
+
+	if len(m.body) == 0 {
+		return fail(remoting.SystemError, "message body is empty")
+	}
+
+	if r.Code == remoting.SendMessageBatch || f.ext["batch"] == "true" {
+		return b.sendBatch(m)
+	}
+
+	return b.stored(m, []string{b.accept(m)})
+}
+
+// target decides where a message goes; what it returns is the answer when there is no such place.
+func (b *Broker) target(m *record, queues, most int64) *remoting.Command {
+	t := b.topics[m.topic]
+
+	group, retry := strings.CutPrefix(m.topic, propRetryMark)
+	if retry {
+		if b.admit(group) == nil {
+			return fail(remoting.GroupNotExist, "subscription group not exist, %s", group)
+		}
+
+		if t = b.ensure(m.topic, 1); int64(m.times) > most || b.locked(group) {
+			m.topic, m.queue = propDeadMark+group, 0
+			t = b.ensure(m.topic, 1)
+			m.props[propDelay] = "-1"
+		}
+	}
+
+	if t == nil {
+		if b.cluster.options.NoAutoCreate {
+			return fail(remoting.TopicNotExist, "topic[%s] not exist, apply first please!", m.topic)
+		}
+
+		t = b.ensure(m.topic, int(min(max(queues, 1), 8)))
+	}
+
+	if m.queue < 0 {
+		m.queue = b.cluster.random.IntN(t.write)
+	}
+
+	if m.queue >= max(t.write, t.read) {
+		return fail(remoting.InvalidParameter, "request queueId[%d] is illegal", m.queue)
+	}
+
+	return nil
+}
+
+// locked reports whether a member of the group holds any queue of this broker.
+func (b *Broker) locked(group string) bool {
+	for key, held := range b.locks {
+		if key.group == group && held.holds() {
+			return true
+		}
+	}
+
+	return false
+}
+
+// accept stores a message now, or when its delay is over, and returns its id.
+func (b *Broker) accept(m *record) string {
+	level, err := strconv.Atoi(m.props[propDelay])
+	if err != nil || level <= 0 {
+		b.store(m)
+
+		return m.id()
+	}
+
+	b.delay(m, level)
+
+	return m.id()
+}
+
+// delay keeps a message until its delay is over. It has a place in the log meanwhile, and gets another one then.
+func (b *Broker) delay(m *record, level int) {
+	levels := b.cluster.options.DelayLevels
+	m.physical, m.host = b.end, b.host
+	b.end += int64(m.size())
+	m.offset = b.delayed[level] // in the queue of its level, which is what the sender is told
+	b.delayed[level]++
+	m.props[propRealTopic], m.props[propRealQueue] = m.topic, strconv.Itoa(m.queue)
+
+	b.cluster.after(levels[min(level, len(levels))-1], func() { b.store(m.copyFor(m.topic, m.queue)) })
+}
+
+func (b *Broker) stored(m *record, ids []string) *remoting.Command {
+	return ok(map[string]string{
+		"msgId": strings.Join(ids, ","), "queueId": strconv.Itoa(m.queue), "queueOffset": decimal(m.offset),
+		"MSG_REGION": "DefaultRegion", "TRACE_ON": "true",
+	}, nil)
+}
+
+var errBatch = errors.New("broken batch")
+
+// sendBatch stores each message of a batch by itself.
+func (b *Broker) sendBatch(m *record) *remoting.Command {
+	if strings.HasPrefix(m.topic, propRetryMark) {
+		return fail(remoting.MessageIllegal, "batch request does not support retry group %s", m.topic)
+	}
+
+	var all []*record
+
+	for rest := m.body; len(rest) > 0; {
+		one, size, err := batchEntry(m, rest)
+		if err != nil {
+			return fail(remoting.MessageIllegal, "%v", err)
+		}
+
+		all, rest = append(all, one), rest[size:]
+	}
+
+	if len(all) == 0 {
+		return fail(remoting.MessageIllegal, "empty batch")
+	}
+
+	ids := make([]string, len(all))
+	for i, one := range all {
+		b.store(one)
+		ids[i] = one.id()
+	}
+
+	return b.stored(all[0], ids)
+}
+
+// batchEntry reads the first message of a batch: total 4, magic 4, crc 4, flag 4, body (length 4), properties (length 2).
+func batchEntry(batch *record, raw []byte) (*record, int, error) {
+	const head = 20
+
+	if len(raw) < head+2 {
+		return nil, 0, errBatch
+	}
+
+	total, size := int(binary.BigEndian.Uint32(raw)), int(binary.BigEndian.Uint32(raw[16:]))
+	if total > len(raw) || size > total-head-2 {
+		return nil, 0, errBatch
+	}
+
+	props := raw[head+size+2 : total]
+	if int(binary.BigEndian.Uint16(raw[head+size:])) != len(props) {
+		return nil, 0, errBatch
+	}
+
+	one := batch.copyFor(batch.topic, batch.queue)
+	one.flag = int32(binary.BigEndian.Uint32(raw[12:]))
+	one.body, one.props = raw[head:head+size], decodeProps(string(props))
+	stamp(one.props)
+
+	return one, total, nil
+}
+
+// sendBack stores a copy of a message for its group to get again, or among the group's dead letters.
+func (b *Broker) sendBack(r *remoting.Command) *remoting.Command {
+	f := fieldsOf(r)
+	at, group, level := f.number("offset"), f.text("group"), f.number("delayLevel")
+	most := f.optional("maxReconsumeTimes", defaultRetries)
+
+	if bad := f.failed(); bad != nil {
+		return bad
+	}
+
+	if b.admit(group) == nil {
+		return fail(remoting.GroupNotExist, "subscription group not exist, %s", group)
+	}
+
+	if b.perm&permWrite == 0 {
+		return fail(remoting.NoPermission, "the broker[%s] sending message is forbidden", b.Name)
+	}
+
+	b.ensure(propRetryMark+group, 1)
+
+	m := b.log[at]
+	if m == nil {
+		return fail(remoting.SystemError, "look message by offset failed, %d", at)
+	}
+
+	again := m.copyFor(propRetryMark+group, 0)
+	again.times++
+	again.props[propWait] = "false"
+
+	if again.props[propRetryTopic] == "" {
+		again.props[propRetryTopic] = m.topic
+	}
+
+	if again.props[propOriginID] == "" {
+		again.props[propOriginID] = m.id()
+	}
+
+	if level < 0 || int64(m.times) >= most {
+		again.topic = propDeadMark + group
+		b.ensure(again.topic, 1)
+		again.props[propDelay] = "0"
+	} else {
+		if level == 0 {
+			level = 3 + int64(m.times)
+		}
+
+		again.props[propDelay] = decimal(level)
+	}
+
+	b.accept(again)
+
+	return ok(nil, nil)
+}
+
+// stamp sets what brokers note on each message.
+func stamp(props map[string]string) {
+	props["CLUSTER"], props["MSG_REGION"], props["TRACE_ON"] = "C", "DefaultRegion", "true"
+}
