@@ -188,7 +188,7 @@ func batchEntry(batch *record, raw []byte) (*record, int, error) {
 	}
 
 	total, size := int(binary.BigEndian.Uint32(raw)), int(binary.BigEndian.Uint32(raw[16:]))
-	if total > len(raw) || size > total-head-2 {
+	if total < head+2 || total > len(raw) || size < 0 || size > total-head-2 {
 		return nil, 0, errBatch
 	}
 

@@ -18,7 +18,7 @@ type Broker struct {
 
 	nameServer string
 	dir, lib   string
-	config     map[string]string
+	options    Options
 	port       int
 	process    *process
 }
@@ -48,6 +48,20 @@ func (b *Broker) Start(t testing.TB) {
 	}
 
 	if err := b.wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Configure changes settings of the running broker, by their names in broker.conf; brokerPermission=4, for instance, makes it
+// read-only. The broker also writes them to its file, from which the next Start does not take them.
+func (b *Broker) Configure(t testing.TB, settings map[string]string) {
+	t.Helper()
+
+	client := remoting.NewClient(remoting.Options{TLS: b.options.tls.client})
+	defer client.Close()
+
+	request := &remoting.Command{Code: updateBrokerConfig, Body: []byte(properties(settings))}
+	if _, err := client.Call(t.Context(), b.Addr, request); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +99,7 @@ func (b *Broker) launch(ctx context.Context) error {
 	}
 
 	config := b.defaults()
-	maps.Copy(config, b.config)
+	maps.Copy(config, b.options.Config)
 
 	file, err := writeConfig(b.dir, config)
 	if err != nil {
@@ -93,7 +107,7 @@ func (b *Broker) launch(ctx context.Context) error {
 	}
 
 	b.process, err = server{
-		name: b.Name, dir: b.dir, lib: b.lib, jvm: []string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"},
+		name: b.Name, dir: b.dir, lib: b.lib, jvm: append([]string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"}, b.options.tls.jvm...),
 		main: "org.apache.rocketmq.broker.BrokerStartup", args: []string{"-c", file},
 	}.start(ctx)
 
@@ -104,7 +118,7 @@ func (b *Broker) launch(ctx context.Context) error {
 func (b *Broker) wait(ctx context.Context) error {
 	question := &remoting.Command{Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": "nobody"}}
 
-	return b.process.ready(ctx, func(ctx context.Context, client *remoting.Client) error {
+	return b.process.ready(ctx, b.options.tls.client, func(ctx context.Context, client *remoting.Client) error {
 		if err := answers(ctx, client, b.Addr, question); err != nil {
 			return err
 		}

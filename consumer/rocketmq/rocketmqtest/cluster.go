@@ -23,6 +23,43 @@ type Cluster struct {
 	Brokers []*Broker
 
 	nameServer *process
+	options    Options
+	dir, lib   string // of the name server
+	port       int
+}
+
+// Open is Start for programs: dir is an existing directory for the servers' files, and whoever calls it calls Close, also
+// after an error that comes with a Cluster.
+func Open(ctx context.Context, dir string, o Options) (*Cluster, error) {
+	cluster := &Cluster{}
+
+	return cluster, cluster.start(ctx, dir, o)
+}
+
+// Close ends all servers at once and waits for that.
+func (c *Cluster) Close() { c.kill() }
+
+// StopNameServer ends the name server. Clients and brokers go on with the routes that they know.
+func (c *Cluster) StopNameServer(t testing.TB) {
+	t.Helper()
+
+	c.nameServer.kill()
+}
+
+// StartNameServer starts the name server again, at the same address, and returns when the brokers are known to it. They
+// register by themselves: within ten seconds, the interval that the defaults here give them.
+func (c *Cluster) StartNameServer(t testing.TB) {
+	t.Helper()
+
+	if err := c.launchNameServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, b := range c.Brokers {
+		if err := b.wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Start starts what the options say and returns when all of it is ready. It ends with the test: the servers are killed when
@@ -66,13 +103,21 @@ func (c *Cluster) start(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 
-	if err := c.startNameServer(ctx, filepath.Join(dir, "namesrv"), lib); err != nil {
+	tls, err := writeTLS(dir, o)
+	if err != nil {
+		return err
+	}
+
+	o.tls = tls
+	c.options, c.lib, c.dir = o, lib, filepath.Join(dir, "namesrv")
+
+	if err := c.startNameServer(ctx); err != nil {
 		return err
 	}
 
 	for i := range o.Brokers {
 		name := "b" + strconv.Itoa(i)
-		b := &Broker{Name: name, nameServer: c.NameServer, dir: filepath.Join(dir, name), lib: lib, config: o.Config}
+		b := &Broker{Name: name, nameServer: c.NameServer, dir: filepath.Join(dir, name), lib: lib, options: o}
 		c.Brokers = append(c.Brokers, b)
 
 		if err := b.open(ctx); err != nil {
@@ -83,8 +128,8 @@ func (c *Cluster) start(ctx context.Context, dir string, o Options) error {
 	return nil
 }
 
-func (c *Cluster) startNameServer(ctx context.Context, dir, lib string) error {
-	if err := makeHome(dir); err != nil {
+func (c *Cluster) startNameServer(ctx context.Context) error {
+	if err := makeHome(c.dir); err != nil {
 		return err
 	}
 
@@ -96,36 +141,40 @@ func (c *Cluster) startNameServer(ctx context.Context, dir, lib string) error {
 			return err
 		}
 
-		config := map[string]string{
-			"listenPort": strconv.Itoa(port), "bindAddress": loopback, "kvConfigPath": filepath.Join(dir, "kvConfig.json"),
-		}
+		c.port, c.NameServer = port, address(port)
 
-		file, err := writeConfig(dir, config)
-		if err != nil {
-			return err
-		}
-
-		p, err := server{
-			name: "namesrv", dir: dir, lib: lib, jvm: []string{"-Xms32m", "-Xmx128m"},
-			main: "org.apache.rocketmq.namesrv.NamesrvStartup", args: []string{"-c", file},
-		}.start(ctx)
-		if err != nil {
-			return err
-		}
-
-		c.nameServer, c.NameServer = p, address(port)
-
-		last = p.ready(ctx, func(ctx context.Context, client *remoting.Client) error {
-			return answers(ctx, client, c.NameServer, routeOf("any"))
-		})
-		if last == nil {
+		if last = c.launchNameServer(ctx); last == nil {
 			return nil
 		}
 
-		p.kill()
+		c.kill()
 	}
 
 	return fmt.Errorf("rocketmqtest: the name server does not start: %w", last)
+}
+
+// launchNameServer starts the name server on its port and returns when it answers.
+func (c *Cluster) launchNameServer(ctx context.Context) error {
+	config := map[string]string{
+		"listenPort": strconv.Itoa(c.port), "bindAddress": loopback, "kvConfigPath": filepath.Join(c.dir, "kvConfig.json"),
+	}
+
+	file, err := writeConfig(c.dir, config)
+	if err != nil {
+		return err
+	}
+
+	c.nameServer, err = server{
+		name: "namesrv", dir: c.dir, lib: c.lib, jvm: append([]string{"-Xms32m", "-Xmx128m"}, c.options.tls.jvm...),
+		main: "org.apache.rocketmq.namesrv.NamesrvStartup", args: []string{"-c", file},
+	}.start(ctx)
+	if err != nil {
+		return err
+	}
+
+	return c.nameServer.ready(ctx, c.options.tls.client, func(ctx context.Context, client *remoting.Client) error {
+		return answers(ctx, client, c.NameServer, routeOf("any"))
+	})
 }
 
 // kill ends everything at once.

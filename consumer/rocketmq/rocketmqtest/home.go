@@ -29,16 +29,21 @@ func makeHome(dir string) error {
 
 // writeConfig writes Java properties and returns their file.
 func writeConfig(dir string, config map[string]string) (string, error) {
+	file := filepath.Join(dir, "server.conf")
+	if err := os.WriteFile(file, []byte(properties(config)), 0o600); err != nil {
+		return "", fmt.Errorf("rocketmqtest: %w", err)
+	}
+
+	return file, nil
+}
+
+// properties are settings in the form of Java's properties.
+func properties(config map[string]string) string {
 	var text strings.Builder
 
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		fmt.Fprintf(&text, "%s=%s\n", key, config[key])
 	}
 
-	file := filepath.Join(dir, "server.conf")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		return "", fmt.Errorf("rocketmqtest: %w", err)
-	}
-
-	return file, nil
+	return text.String()
 }

@@ -22,16 +22,23 @@ type Options struct {
 	Brokers int
 	// Config overrides the brokers' settings, by their names in broker.conf.
 	Config map[string]string
+	// Certificate and Key, both in PEM, make the servers speak nothing but TLS, with this certificate for 127.0.0.1; empty
+	// means that a client may choose, and that the servers make up a certificate, which nobody can verify.
+	Certificate, Key []byte
+
+	tls tlsSettings
 }
 
 func (o Options) orDefaults() (Options, error) {
 	o.Version = cmp.Or(o.Version, DefaultVersion)
 	o.Brokers = cmp.Or(o.Brokers, 1)
 
-	known := []string{DefaultVersion, NewestVersion, OldVersion}
-	if !slices.Contains(known, o.Version) {
-		return o, fmt.Errorf("rocketmqtest: version %q is not one of %s", o.Version, strings.Join(known, ", "))
+	if !slices.Contains(Versions(), o.Version) {
+		return o, fmt.Errorf("rocketmqtest: version %q is not one of %s", o.Version, strings.Join(Versions(), ", "))
 	}
 
 	return o, nil
 }
+
+// Versions returns the versions that are known to run, the default first.
+func Versions() []string { return []string{DefaultVersion, NewestVersion, OldVersion} }

@@ -2,6 +2,7 @@ package rocketmqtest
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ const (
 
 // ready asks whether the process can be used until it can, over a new connection each time, since a client holds back from
 // a server that did not answer before. It gives up when the process has ended.
-func (p *process) ready(ctx context.Context, ask func(ctx context.Context, client *remoting.Client) error) error {
+func (p *process) ready(ctx context.Context, secured *tls.Config, ask func(ctx context.Context, client *remoting.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 
@@ -25,7 +26,7 @@ func (p *process) ready(ctx context.Context, ask func(ctx context.Context, clien
 	defer tick.Stop()
 
 	for {
-		client := remoting.NewClient(remoting.Options{})
+		client := remoting.NewClient(remoting.Options{TLS: secured})
 		err := ask(ctx, client)
 
 		client.Close()
@@ -86,11 +87,12 @@ func registered(ctx context.Context, client *remoting.Client, nameServer, broker
 	return fmt.Errorf("the name server does not know %s", broker)
 }
 
+// updateBrokerConfig is the request that changes a running broker's settings.
+const updateBrokerConfig = 25
+
 // register makes a broker register at once. One that started faster than its connection to the name server does so by itself
 // only after ten seconds. It is a change of configuration that has this effect; the value is the one that holds already. A
 // broker that wants signatures refuses it, and takes its ten seconds.
 func register(ctx context.Context, client *remoting.Client, addr string) {
-	const updateBrokerConfig = 25
-
 	_, _ = client.Call(ctx, addr, &remoting.Command{Code: updateBrokerConfig, Body: []byte("brokerPermission=6\n")})
 }
