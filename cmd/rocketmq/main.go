@@ -45,16 +45,22 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	fmt.Fprintf(out, "starting RocketMQ %s; the first time this fetches about 80 MB\n", *version)
+	_, err = fmt.Fprintf(out, "starting RocketMQ %s; the first time this fetches about 80 MB\n", *version)
+	if err != nil {
+		return err //nolint:wrapcheck // nobody reads us
+	}
 
 	cluster, err := rocketmqtest.Open(ctx, dir, rocketmqtest.Options{Version: *version, Brokers: *brokers})
-	defer cluster.Close()
-
 	if err != nil {
 		return err //nolint:wrapcheck // it names the package
 	}
+	defer cluster.Close()
 
-	fmt.Fprintf(out, "name server at rocketmq://%s; interrupt (Ctrl-C) ends it and drops its messages\n", cluster.NameServer)
+	_, err = fmt.Fprintf(out, "name server at rocketmq://%s; interrupt (Ctrl-C) ends it and drops its messages\n", cluster.NameServer)
+	if err != nil {
+		return err //nolint:wrapcheck // nobody reads us
+	}
+
 	<-ctx.Done()
 
 	return nil

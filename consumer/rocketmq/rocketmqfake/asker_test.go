@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func (a *asker) other() *asker {
 	return b
 }
 
-func (a *asker) note(format string, args ...any) {
+func (a *asker) notef(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	line = strings.ReplaceAll(line, a.addr, "ADDR")
 	a.transcript = append(a.transcript, strings.ReplaceAll(line, a.name, "NAME"))
@@ -81,7 +82,7 @@ func (a *asker) call(addr string, code int, ext map[string]string, body any) *re
 	case []byte:
 		raw = body
 	default:
-		raw, _ = json.Marshal(body) //nolint:errchkjson // maps and strings
+		raw, _ = json.Marshal(body)
 	}
 
 	answer, err := a.client.Call(ctx, addr, &remoting.Command{Code: code, Ext: fields, Body: raw})
@@ -98,27 +99,27 @@ func (a *asker) call(addr string, code int, ext map[string]string, body any) *re
 
 func (a *asker) answered(what string, code int, answer *remoting.Command) {
 	a.last = answer
-	line := fmt.Sprintf("%s: code %d", what, answer.Code)
+	line := []string{fmt.Sprintf("%s: code %d", what, answer.Code)}
 
 	for _, key := range []string{"offset", "queueId", "queueOffset", "nextBeginOffset", "minOffset", "maxOffset"} {
 		if value, found := answer.Ext[key]; found {
-			line += " " + key + "=" + value
+			line = append(line, key+"="+value)
 		}
 	}
 
 	if code == remoting.PullMessage {
 		if answer.Code == remoting.Success || answer.Code >= remoting.PullNotFound && answer.Code <= remoting.PullOffsetMoved {
-			line += " " + answer.Remark // the status, which is for machines
+			line = append(line, answer.Remark) // the status, which is for machines
 		}
 
 		for _, r := range records(a.T, answer.Body) {
-			line += "\n\t" + r.String()
+			line = append(line, "\n\t"+r.String())
 		}
 	} else if len(answer.Body) > 0 {
-		line += " " + string(answer.Body)
+		line = append(line, string(answer.Body))
 	}
 
-	a.note("%s", line)
+	a.notef("%s", strings.Join(line, " "))
 
 	if answer.Code != remoting.Success {
 		a.Logf("%s says of %q: %s", a.addr, what, answer.Remark)
@@ -187,20 +188,30 @@ func (a *asker) physical() string {
 		a.Fatalf("no record to send back; so far:\n%s", strings.Join(a.transcript, "\n"))
 	}
 
-	return fmt.Sprint(all[0].physical)
+	return strconv.FormatInt(all[0].physical, 10)
 }
 
 // await asks again until an answer pleases, and notes only that.
 func (a *asker) await(what string, code int, ext map[string]string, pleases func(*remoting.Command) bool) {
 	a.Helper()
 
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		answer := a.call(a.addr, code, ext, nil)
-		if pleases(answer) || time.Now().After(end) {
-			a.answered(what, code, answer)
+	var answer *remoting.Command
 
-			return
-		}
+	a.eventually(func() bool {
+		answer = a.call(a.addr, code, ext, nil)
+
+		return pleases(answer)
+	})
+	a.answered(what, code, answer)
+}
+
+// eventually tries until something is so, or patience ends.
+func (a *asker) eventually(is func() bool) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+
+	for end := time.Now().Add(patience); !is() && time.Now().Before(end); {
+		<-tick.C
 	}
 }
 
@@ -210,12 +221,12 @@ func (a *asker) notified(what string) {
 
 	select {
 	case r := <-a.pushed:
-		a.note("%s: pushed %d for %s", what, r.Code, r.Ext["consumerGroup"])
+		a.notef("%s: pushed %d for %s", what, r.Code, r.Ext["consumerGroup"])
 
 		for len(a.pushed) > 0 {
 			<-a.pushed
 		}
 	case <-time.After(patience):
-		a.note("%s: nothing pushed", what)
+		a.notef("%s: nothing pushed", what)
 	}
 }

@@ -52,7 +52,7 @@ func (c *Cluster) faultBefore(l *link, r *remoting.Command) bool {
 		l.answer(r, fail(remoting.SystemBusy, "a fault: not stored"))
 	case r.Code == remoting.QueryConsumerOffset && c.hit(f.Offset):
 		l.answer(r, []*remoting.Command{
-			ok(map[string]string{"offset": "-1"}, nil), ok(map[string]string{"offset": "0"}, nil),
+			offsetAnswer(-1), offsetAnswer(0),
 			ok(nil, nil), fail(remoting.SystemError, "a fault: no offset"),
 		}[c.random.IntN(4)])
 	case r.Code == remoting.GetConsumerList && c.hit(f.MemberList):
@@ -69,7 +69,7 @@ func (c *Cluster) faultBefore(l *link, r *remoting.Command) bool {
 }
 
 // faultAfter sends an answer, or does something worse.
-func (c *Cluster) faultAfter(l *link, _, answer *remoting.Command) {
+func (c *Cluster) faultAfter(l *link, answer *remoting.Command) {
 	f := &c.faults
 
 	switch {
@@ -93,11 +93,12 @@ func (c *Cluster) Storm(group string, changes int, pause time.Duration) {
 
 		for _, b := range c.Brokers {
 			g := b.group(group)
-			if i == changes-1 {
+			switch {
+			case i == changes-1:
 				clear(g.strangers)
-			} else if g.strangers[ghost] {
+			case g.strangers[ghost]:
 				delete(g.strangers, ghost)
-			} else {
+			default:
 				g.strangers[ghost] = true
 			}
 
@@ -105,6 +106,6 @@ func (c *Cluster) Storm(group string, changes int, pause time.Duration) {
 		}
 		c.mu.Unlock()
 
-		time.Sleep(pause)
+		<-time.After(pause)
 	}
 }

@@ -60,7 +60,7 @@ func TestDelaysTakeTheirTimeInVirtualTime(t *testing.T) {
 			t.Errorf("a held pull without a message: %+v, %v after %v", r, err, time.Since(began))
 		}
 
-		time.Sleep(2 * time.Hour)
+		<-time.After(2 * time.Hour)
 
 		if r, err := a.try(remoting.PullMessage, pullOf("G", "T", "0", nil)); err != nil || len(records(a.T, r.Body)) != 1 {
 			t.Errorf("two hours later: %+v, %v", r, err)
@@ -105,7 +105,7 @@ func TestEachFaultIsSeenAndHeals(t *testing.T) {
 				}
 
 				cluster.Fault(rocketmqfake.Faults{})
-				time.Sleep(10 * time.Second) // until the client connects again
+				<-time.After(10 * time.Second) // until the client connects again
 				heartbeat(a)
 
 				r, err := a.try(c.code, c.ext)
@@ -162,7 +162,7 @@ func TestACrashForgetsOnlyFreshOffsets(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			time.Sleep(6 * time.Second)
+			<-time.After(6 * time.Second)
 		}
 
 		if _, err := a.try(remoting.UpdateConsumerOffset, commitOf("3")); err != nil {
@@ -179,7 +179,7 @@ func TestACrashForgetsOnlyFreshOffsets(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 
 		if r, err := a.try(remoting.QueryConsumerOffset, commitOf("0")); err != nil || r.Ext["offset"] != "2" {
 			t.Errorf("the offset after the crash: %+v, %v", r, err)

@@ -10,32 +10,39 @@ import (
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
 
-// filter is a subscription's choice of messages.
-type filter interface {
-	matches(m *record) bool
+// filter is a subscription's choice of messages. The zero value chooses all.
+type filter struct {
+	// tags are the hashes of the tags to choose, nil for all: like the real brokers this one knows no more, so that different
+	// tags may pass.
+	tags map[int32]bool
+	// sql must all hold.
+	sql []comparison
 }
 
-type everything struct{}
-
-func (everything) matches(*record) bool { return true }
-
-// tags are the hashes of the tags to choose: like the real brokers this one knows no more, so that different tags may pass.
-type tags map[int32]bool
-
-func (t tags) matches(m *record) bool {
+func (f filter) matches(m *record) bool {
 	tag, found := m.props[propTags]
+	if f.tags != nil && (!found || !f.tags[hash(tag)]) {
+		return false
+	}
 
-	return found && t[hash(tag)]
+	for _, one := range f.sql {
+		value, found := m.props[one.name]
+		if !found || !one.holds(value) {
+			return false
+		}
+	}
+
+	return true
 }
 
 func isTag(s subscription) bool { return s.ExpressionType == "" || s.ExpressionType == "TAG" }
 
 func tagFilter(expression string) filter {
 	if expression == "" || expression == "*" {
-		return everything{}
+		return filter{}
 	}
 
-	chosen := tags{}
+	chosen := map[int32]bool{}
 
 	for tag := range strings.SplitSeq(expression, "||") {
 		if tag = strings.TrimSpace(tag); tag != "" {
@@ -43,7 +50,7 @@ func tagFilter(expression string) filter {
 		}
 	}
 
-	return chosen
+	return filter{tags: chosen}
 }
 
 // hash is Java's of a string.
@@ -64,19 +71,16 @@ type comparison struct {
 	isNumber       bool
 }
 
-// comparisons must all hold.
-type comparisons []comparison
-
 var comparisonForm = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*(=|<>|>=|<=|>|<)\s*(?:'([^']*)'|(-?\d+(?:\.\d+)?))\s*$`)
 
 // parseSQL reads the part of SQL92 that this broker knows: comparisons with literals, joined by AND.
 func parseSQL(expression string) (filter, error) {
-	var all comparisons
+	var all []comparison
 
 	for part := range strings.SplitSeq(expression, " AND ") {
 		found := comparisonForm.FindStringSubmatch(part)
 		if found == nil {
-			return nil, fmt.Errorf("Encountered %q", part) //nolint:staticcheck // a server's words, which begin like that
+			return filter{}, fmt.Errorf("Encountered %q", part) //nolint:staticcheck // a server's words, which begin like that
 		}
 
 		one := comparison{name: found[1], operator: found[2], text: found[3], isNumber: found[4] != ""}
@@ -87,18 +91,7 @@ func parseSQL(expression string) (filter, error) {
 		all = append(all, one)
 	}
 
-	return all, nil
-}
-
-func (all comparisons) matches(m *record) bool {
-	for _, one := range all {
-		value, found := m.props[one.name]
-		if !found || !one.holds(value) {
-			return false
-		}
-	}
-
-	return true
+	return filter{sql: all}, nil
 }
 
 func (c comparison) holds(value string) bool {
@@ -143,7 +136,7 @@ func (b *Broker) check(r *remoting.Command) *remoting.Command {
 	}
 
 	if b.cluster.options.NoFilters {
-		return fail(remoting.SystemError, "The broker does not support consumer to filter message by %s", s.ExpressionType)
+		return noFilters(s)
 	}
 
 	if _, err := parseSQL(s.SubString); err != nil {
@@ -151,4 +144,8 @@ func (b *Broker) check(r *remoting.Command) *remoting.Command {
 	}
 
 	return ok(nil, nil)
+}
+
+func noFilters(s subscription) *remoting.Command {
+	return fail(remoting.SystemError, "The broker does not support consumer to filter message by %s", s.ExpressionType)
 }

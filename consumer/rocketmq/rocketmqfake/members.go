@@ -66,7 +66,7 @@ func (g *group) remove(l *link) {
 // heartbeat notes a member with what it subscribes to.
 func (b *Broker) heartbeat(l *link, r *remoting.Command) *remoting.Command {
 	var beat struct {
-		ClientID  string         `json:"clientID"`
+		ClientID  string         `json:"clientID"` //nolint:tagliatelle // the protocol's spelling
 		Consumers []consumerData `json:"consumerDataSet"`
 	}
 
@@ -94,7 +94,7 @@ func (b *Broker) heartbeat(l *link, r *remoting.Command) *remoting.Command {
 		}
 	}
 
-	return ok(map[string]string{"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}, nil)
+	return ok(map[string]string{"IS_SUPPORT_HEART_BEAT_V2": yes, "IS_SUB_CHANGE": yes}, nil)
 }
 
 // subscribe takes the subscriptions of the newest heartbeat, whoever sent it, and reports whether topics came or went.

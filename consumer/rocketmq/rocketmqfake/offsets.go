@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
@@ -31,6 +30,10 @@ func (b *Broker) answerOffsets(r *remoting.Command) *remoting.Command {
 	}
 }
 
+func offsetAnswer(offset int64) *remoting.Command {
+	return ok(map[string]string{"offset": decimal(offset)}, nil)
+}
+
 func (b *Broker) position(code int, f *fields) *remoting.Command {
 	q, at := b.at(f.text("topic"), f.number("queueId")), int64(0)
 
@@ -48,9 +51,9 @@ func (b *Broker) position(code int, f *fields) *remoting.Command {
 
 	switch code {
 	case remoting.GetMaxOffset:
-		return ok(map[string]string{"offset": decimal(q.max())}, nil)
+		return offsetAnswer(q.max())
 	case remoting.GetMinOffset:
-		return ok(map[string]string{"offset": decimal(q.min)}, nil)
+		return offsetAnswer(q.min)
 	case earliestStoreTime:
 		first := int64(-1)
 		if len(q.records) > 0 {
@@ -59,7 +62,7 @@ func (b *Broker) position(code int, f *fields) *remoting.Command {
 
 		return ok(map[string]string{"timestamp": decimal(first)}, nil)
 	default:
-		return ok(map[string]string{"offset": decimal(q.search(at, strings.EqualFold(f.ext["boundaryType"], "UPPER")))}, nil)
+		return offsetAnswer(q.search(at, strings.EqualFold(f.ext["boundaryType"], "UPPER")))
 	}
 }
 
@@ -103,7 +106,7 @@ func (b *Broker) queryOffset(f *fields) *remoting.Command {
 		return fail(remoting.QueryNotFound, "Not found, maybe this group consumer boot first")
 	}
 
-	return ok(map[string]string{"offset": decimal(offset)}, nil)
+	return offsetAnswer(offset)
 }
 
 func (b *Broker) updateOffset(f *fields) *remoting.Command {
@@ -222,55 +225,4 @@ func (b *Broker) stats(f *fields) *remoting.Command {
 	}
 
 	return ok(nil, []byte(`{"consumeTps":0.0,"offsetTable":{`+strings.Join(entries, ",")+`}}`))
-}
-
-// lock is the hold of one member on one queue.
-type lock struct {
-	owner   string
-	expires time.Time
-}
-
-func (k lock) holds() bool { return k.owner != "" && now().Before(k.expires) }
-
-type messageQueue struct {
-	BrokerName string `json:"brokerName"`
-	QueueID    int64  `json:"queueId"`
-	Topic      string `json:"topic"`
-}
-
-// lockQueues locks what nobody else holds, or unlocks what the caller does.
-func (b *Broker) lockQueues(r *remoting.Command) *remoting.Command {
-	var request struct {
-		Group    string         `json:"consumerGroup"`
-		ClientID string         `json:"clientId"`
-		Queues   []messageQueue `json:"mqSet"`
-	}
-
-	if bad := decodeBody(r, &request); bad != nil {
-		return bad
-	}
-
-	locked := []messageQueue{}
-
-	for _, mq := range request.Queues {
-		key := groupQueue{request.Group, mq.Topic, mq.QueueID}
-		held := b.locks[key]
-		mine := held.owner == request.ClientID
-
-		switch {
-		case r.Code == remoting.UnlockQueues:
-			if mine {
-				delete(b.locks, key)
-			}
-		case mine || !held.holds():
-			b.locks[key] = lock{request.ClientID, now().Add(time.Minute)}
-			locked = append(locked, mq)
-		}
-	}
-
-	if r.Code == remoting.UnlockQueues {
-		return ok(nil, nil)
-	}
-
-	return asJSON(map[string]any{"lockOKMQSet": locked})
 }

@@ -48,16 +48,16 @@ func (b *Broker) pull(l *link, r *remoting.Command) *remoting.Command {
 		return bad
 	}
 
-	filter, refusal := b.admitPull(p, r.Ext, version)
+	chosen, refusal := b.admitPull(p, r.Ext, version)
 	if refusal != nil {
 		return refusal
 	}
 
 	q := b.at(p.key.topic, p.key.queue)
-	answer := b.read(q, p, filter)
+	answer := b.read(q, p, chosen)
 
 	if answer.Code == remoting.PullNotFound && p.flags&flagSuspend != 0 && p.hold > 0 {
-		h := &held{link: l, request: r, pull: p, filter: filter}
+		h := &held{link: l, request: r, pull: p, filter: chosen}
 		h.timer = b.cluster.after(p.hold, func() { b.expire(q, h) })
 		q.held = append(q.held, h)
 
@@ -73,17 +73,17 @@ func (b *Broker) admitPull(p pull, ext map[string]string, version int64) (filter
 
 	switch {
 	case b.perm&permRead == 0:
-		return nil, fail(remoting.NoPermission, "the broker[%s] pulling message is forbidden", b.Name)
+		return filter{}, fail(remoting.NoPermission, "the broker[%s] pulling message is forbidden", b.Name)
 	case g == nil:
-		return nil, fail(remoting.GroupNotExist, "subscription group [%s] does not exist", p.key.group)
+		return filter{}, fail(remoting.GroupNotExist, "subscription group [%s] does not exist", p.key.group)
 	case g.disabled:
-		return nil, fail(remoting.NoPermission, "subscription group no permission, %s", p.key.group)
+		return filter{}, fail(remoting.NoPermission, "subscription group no permission, %s", p.key.group)
 	case t == nil:
-		return nil, fail(remoting.TopicNotExist, "topic[%s] not exist, apply first please!", p.key.topic)
+		return filter{}, fail(remoting.TopicNotExist, "topic[%s] not exist, apply first please!", p.key.topic)
 	case t.perm&permRead == 0:
-		return nil, fail(remoting.NoPermission, "the topic[%s] pulling message is forbidden", p.key.topic)
+		return filter{}, fail(remoting.NoPermission, "the topic[%s] pulling message is forbidden", p.key.topic)
 	case p.key.queue < 0 || p.key.queue >= int64(t.read):
-		return nil, fail(remoting.InvalidParameter, "queueId[%d] is illegal, topic:[%s]", p.key.queue, p.key.topic)
+		return filter{}, fail(remoting.InvalidParameter, "queueId[%d] is illegal, topic:[%s]", p.key.queue, p.key.topic)
 	}
 
 	sub := subscription{SubString: ext["subscription"], ExpressionType: ext["expressionType"]}
@@ -91,11 +91,11 @@ func (b *Broker) admitPull(p pull, ext map[string]string, version int64) (filter
 	if p.flags&flagSubscription == 0 {
 		known, found := g.subs[p.key.topic]
 		if !found || len(g.members) == 0 {
-			return nil, fail(remoting.SubscriptionNotExist, "the consumer's subscription not exist")
+			return filter{}, fail(remoting.SubscriptionNotExist, "the consumer's subscription not exist")
 		}
 
 		if known.SubVersion < version {
-			return nil, fail(remoting.SubscriptionNotLatest, "the consumer's subscription not latest")
+			return filter{}, fail(remoting.SubscriptionNotLatest, "the consumer's subscription not latest")
 		}
 
 		sub = known
@@ -106,16 +106,16 @@ func (b *Broker) admitPull(p pull, ext map[string]string, version int64) (filter
 	}
 
 	if sub.SubString == "" {
-		return nil, fail(remoting.SubscriptionParseFail, "parse the consumer's subscription failed")
+		return filter{}, fail(remoting.SubscriptionParseFail, "parse the consumer's subscription failed")
 	}
 
 	if b.cluster.options.NoFilters {
-		return nil, fail(remoting.SystemError, "The broker does not support consumer to filter message by %s", sub.ExpressionType)
+		return filter{}, noFilters(sub)
 	}
 
 	sql, err := parseSQL(sub.SubString)
 	if err != nil {
-		return everything{}, nil // the real broker's trap: what does not parse matches all
+		return filter{}, nil // the real broker's trap: what does not parse matches all
 	}
 
 	return sql, nil

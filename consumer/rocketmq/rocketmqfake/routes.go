@@ -21,7 +21,7 @@ type brokerData struct {
 }
 
 func (b *Broker) data() brokerData {
-	return brokerData{Cluster: "C", BrokerName: b.Name, BrokerAddrs: map[string]string{"0": b.server.addr}}
+	return brokerData{Cluster: clusterName, BrokerName: b.Name, BrokerAddrs: map[string]string{"0": b.server.addr}}
 }
 
 // answerRoutes is the name server.
@@ -39,7 +39,7 @@ func (c *Cluster) answerRoutes(_ *link, r *remoting.Command) *remoting.Command {
 			}
 		}
 
-		return asJSON(map[string]any{"brokerAddrTable": table, "clusterAddrTable": map[string][]string{"C": names}})
+		return asJSON(map[string]any{"brokerAddrTable": table, "clusterAddrTable": map[string][]string{clusterName: names}})
 	case remoting.DeleteTopicRoutes: // a route is what the brokers have
 		return ok(nil, nil)
 	default:

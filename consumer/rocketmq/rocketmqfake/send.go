@@ -9,7 +9,13 @@ import (
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
 
-const defaultRetries = 16
+const (
+	defaultRetries = 16
+
+	yes         = "true"
+	region      = "DefaultRegion"
+	clusterName = "C"
+)
 
 func isSend(code int) bool {
 	return code == remoting.SendMessage || code == remoting.SendMessageV2 || code == remoting.SendMessageBatch
@@ -60,7 +66,7 @@ func (b *Broker) send(r *remoting.Command) *remoting.Command {
 		return fail(remoting.SystemError, "message body is empty")
 	}
 
-	if r.Code == remoting.SendMessageBatch || f.ext["batch"] == "true" {
+	if r.Code == remoting.SendMessageBatch || f.ext["batch"] == yes {
 		return b.sendBatch(m)
 	}
 
@@ -143,7 +149,7 @@ func (b *Broker) delay(m *record, level int) {
 func (b *Broker) stored(m *record, ids []string) *remoting.Command {
 	return ok(map[string]string{
 		"msgId": strings.Join(ids, ","), "queueId": strconv.Itoa(m.queue), "queueOffset": decimal(m.offset),
-		"MSG_REGION": "DefaultRegion", "TRACE_ON": "true",
+		"MSG_REGION": region, "TRACE_ON": yes,
 	}, nil)
 }
 
@@ -261,5 +267,5 @@ func (b *Broker) sendBack(r *remoting.Command) *remoting.Command {
 
 // stamp sets what brokers note on each message.
 func stamp(props map[string]string) {
-	props["CLUSTER"], props["MSG_REGION"], props["TRACE_ON"] = "C", "DefaultRegion", "true"
+	props["CLUSTER"], props["MSG_REGION"], props["TRACE_ON"] = clusterName, region, yes
 }

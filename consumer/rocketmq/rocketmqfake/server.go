@@ -171,7 +171,7 @@ func (l *link) answer(r, answer *remoting.Command) {
 	}
 
 	answer.Opaque, answer.Flag = r.Opaque, flagResponse
-	l.server.cluster.faultAfter(l, r, answer)
+	l.server.cluster.faultAfter(l, answer)
 }
 
 // push sends a request to the client; then gets its answer, nil means that none is wanted.

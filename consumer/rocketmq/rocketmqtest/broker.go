@@ -107,7 +107,8 @@ func (b *Broker) launch(ctx context.Context) error {
 	}
 
 	b.process, err = server{
-		name: b.Name, dir: b.dir, lib: b.lib, jvm: append([]string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"}, b.options.tls.jvm...),
+		name: b.Name, dir: b.dir, lib: b.lib,
+		jvm:  append([]string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"}, b.options.tls.jvm...),
 		main: "org.apache.rocketmq.broker.BrokerStartup", args: []string{"-c", file},
 	}.start(ctx)
 

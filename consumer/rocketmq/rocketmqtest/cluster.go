@@ -28,12 +28,17 @@ type Cluster struct {
 	port       int
 }
 
-// Open is Start for programs: dir is an existing directory for the servers' files, and whoever calls it calls Close, also
-// after an error that comes with a Cluster.
+// Open is Start for programs: dir is an existing directory for the servers' files, and whoever calls it calls Close. After an
+// error nothing is left running.
 func Open(ctx context.Context, dir string, o Options) (*Cluster, error) {
 	cluster := &Cluster{}
+	if err := cluster.start(ctx, dir, o); err != nil {
+		cluster.kill()
 
-	return cluster, cluster.start(ctx, dir, o)
+		return nil, err
+	}
+
+	return cluster, nil
 }
 
 // Close ends all servers at once and waits for that.

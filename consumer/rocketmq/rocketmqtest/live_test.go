@@ -90,7 +90,7 @@ func aResetReachesAHeldPull(t *testing.T, w *world) {
 		done <- answer
 	}()
 
-	time.Sleep(500 * time.Millisecond) // for the pull to be held
+	<-time.After(500 * time.Millisecond) // for the pull to be held
 
 	answer := w.must(t, remoting.ResetOffset, map[string]string{
 		"topic": "resets", "group": "resetters", "timestamp": "-1", "isForce": "true", "queueId": "0", "offset": "2",
@@ -205,7 +205,7 @@ func aBatchTopic(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 }
 

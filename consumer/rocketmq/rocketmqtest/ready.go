@@ -18,7 +18,9 @@ const (
 
 // ready asks whether the process can be used until it can, over a new connection each time, since a client holds back from
 // a server that did not answer before. It gives up when the process has ended.
-func (p *process) ready(ctx context.Context, secured *tls.Config, ask func(ctx context.Context, client *remoting.Client) error) error {
+func (p *process) ready(
+	ctx context.Context, secured *tls.Config, ask func(ctx context.Context, client *remoting.Client) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 

@@ -34,7 +34,8 @@ func writeTLS(dir string, o Options) (s tlsSettings, err error) {
 
 	s.client = &tls.Config{RootCAs: pool}
 	s.jvm = []string{
-		"-Dtls.server.mode=enforcing", "-Dtls.test.mode.enable=false", "-Dtls.server.certPath=" + cert, "-Dtls.server.keyPath=" + key,
+		"-Dtls.server.mode=enforcing", "-Dtls.test.mode.enable=false",
+		"-Dtls.server.certPath=" + cert, "-Dtls.server.keyPath=" + key,
 		"-Dtls.enable=true", // of the broker, a client of the name server, which verifies nobody
 		"-Dtls.client.authServer=false",
 	}
