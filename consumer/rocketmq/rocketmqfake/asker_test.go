@@ -140,6 +140,12 @@ func (s seen) String() string {
 
 	for _, key := range slices.Sorted(maps.Keys(s.props)) {
 		value := s.props[key]
+
+		// Some versions note these on some messages; they mean nothing to readers.
+		if key == "CLUSTER" || key == "MSG_REGION" || key == "TRACE_ON" {
+			continue
+		}
+
 		if key == "ORIGIN_MESSAGE_ID" && len(value) == 32 {
 			value = "an id"
 		}

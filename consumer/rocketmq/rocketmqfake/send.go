@@ -49,8 +49,6 @@ func (b *Broker) send(r *remoting.Command) *remoting.Command {
 		born: f.number("bornTimestamp"), flag: int32(f.number("flag")), times: int32(f.optional("reconsumeTimes", 0)),
 		props: decodeProps(f.ext["properties"]), body: r.Body,
 	}
-	stamp(m.props)
-
 	queues, most := f.number("defaultTopicQueueNums"), f.optional("maxReconsumeTimes", defaultRetries)
 
 	if bad := f.failed(); bad != nil {
@@ -206,7 +204,6 @@ func batchEntry(batch *record, raw []byte) (*record, int, error) {
 	one := batch.copyFor(batch.topic, batch.queue)
 	one.flag = int32(binary.BigEndian.Uint32(raw[12:]))
 	one.body, one.props = raw[head:head+size], decodeProps(string(props))
-	stamp(one.props)
 
 	return one, total, nil
 }
@@ -263,9 +260,4 @@ func (b *Broker) sendBack(r *remoting.Command) *remoting.Command {
 	b.accept(again)
 
 	return ok(nil, nil)
-}
-
-// stamp sets what brokers note on each message.
-func stamp(props map[string]string) {
-	props["CLUSTER"], props["MSG_REGION"], props["TRACE_ON"] = clusterName, region, yes
 }
