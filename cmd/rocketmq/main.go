@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer cluster.Close()
 
-	_, err = fmt.Fprintf(out, "name server at rocketmq://%s; interrupt (Ctrl-C) ends it and drops its messages\n", cluster.NameServer)
+	_, err = fmt.Fprintf(out, "name server at rocketmq://%s; Ctrl-C ends it and drops its messages\n", cluster.NameServer)
 	if err != nil {
 		return err //nolint:wrapcheck // nobody reads us
 	}

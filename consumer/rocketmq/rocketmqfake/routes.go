@@ -2,9 +2,14 @@ package rocketmqfake
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
+
+// allTopics asks for the names of all topics.
+const allTopics = 206
 
 type queueData struct {
 	BrokerName     string `json:"brokerName"`
@@ -40,6 +45,18 @@ func (c *Cluster) answerRoutes(_ *link, r *remoting.Command) *remoting.Command {
 		}
 
 		return asJSON(map[string]any{"brokerAddrTable": table, "clusterAddrTable": map[string][]string{clusterName: names}})
+	case allTopics:
+		names := map[string]bool{}
+
+		for _, b := range c.Brokers {
+			for name := range b.topics {
+				names[name] = names[name] || b.known()
+			}
+		}
+
+		maps.DeleteFunc(names, func(_ string, known bool) bool { return !known })
+
+		return asJSON(map[string]any{"topicList": slices.Sorted(maps.Keys(names))})
 	case remoting.DeleteTopicRoutes: // a route is what the brokers have
 		return ok(nil, nil)
 	default:

@@ -21,6 +21,9 @@ func levels() []time.Duration {
 	return []time.Duration{s, s, s, 2 * s, 2 * s, 2 * s, 3 * s}
 }
 
+// allTopics asks the name server for the names of all topics.
+const allTopics = 206
+
 type fieldMap = map[string]string
 
 // questions are what both are asked. Each part has topics and groups of its own.
@@ -35,16 +38,19 @@ func questions() map[string]func(*asker) {
 // newer are the parts that version 4 answers differently; docs/rocketmq-wire.md says how. The fake is a version 5.
 func newer() []string { return []string{"send", "queue", "offsets", "reset", "resend"} }
 
-func TestTheFakeAnswersLikeARealBroker(t *testing.T) {
+func TestTheFakeAnswersLikeARealBroker(t *testing.T) { //nolint:tparallel // see below
 	t.Parallel()
 
-	// One after the other: each is two Java machines.
+	//nolint:paralleltest // one after the other: each is two Java machines
 	for _, version := range []string{rocketmqtest.DefaultVersion, rocketmqtest.NewestVersion, rocketmqtest.OldVersion} {
 		t.Run(version, func(t *testing.T) { compare(t, version) })
 	}
 }
 
+// compare puts the questions to a real broker and to a fake one.
 func compare(t *testing.T, version string) {
+	t.Helper()
+
 	fake, err := rocketmqfake.New(rocketmqfake.Options{TCP: true, DelayLevels: levels()})
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +149,12 @@ func askTopics(a *asker) {
 
 	r = a.call(a.nameServer, remoting.GetRouteInfo, fieldMap{"topic": "no-such", "acceptStandardJsonOnly": "true"}, nil)
 	a.notef("unknown route: %d", r.Code)
+
+	for _, code := range []int{remoting.GetClusterInfo, allTopics} {
+		r = a.call(a.nameServer, code, nil, nil)
+		a.notef("request %d: %d with %v", code, r.Code, strings.Contains(string(r.Body), a.addr) || strings.Contains(string(r.Body), `"topics"`))
+	}
+
 	a.ask("no topic", remoting.UpdateTopic, fieldMap{"perm": "6"}, nil)
 	a.createTopic("unreadable", 1, 2)
 	a.ask("pull unreadable", remoting.PullMessage, pullOf("topics", "unreadable", "0", nil), nil)
