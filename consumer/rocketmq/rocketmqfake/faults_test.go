@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,6 +267,45 @@ func TestExpiredMessagesMoveTheReader(t *testing.T) {
 
 		if !ok || moved.Code != remoting.PullOffsetMoved || moved.Ext["nextBeginOffset"] != "2" {
 			t.Errorf("a pull below the first message: %v", err)
+		}
+	})
+}
+
+func TestEveryCallEndsOnABadDay(t *testing.T) {
+	t.Parallel()
+
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+
+	inBubble(t, rocketmqfake.Options{Seed: seed}, func(a *asker, cluster *rocketmqfake.Cluster) {
+		a.call(a.addr, remoting.Heartbeat, nil, beat("m", "G", "T", "*", "CLUSTERING", 1))
+		cluster.Fault(rocketmqfake.Faults{
+			Commit: 0.05, Offset: 0.05, Drop: 0.05, Broken: 0.05, GoAway: 0.05, Late: time.Second,
+		})
+
+		var failed int
+
+		for i := range 500 {
+			if _, err := a.try(remoting.UpdateConsumerOffset, commitOf(strconv.Itoa(i))); err != nil {
+				failed++
+			}
+
+			<-time.After(time.Second)
+		}
+
+		if failed < 20 || failed > 400 {
+			t.Errorf("%d of 500 calls failed on a bad day", failed)
+		}
+
+		cluster.Fault(rocketmqfake.Faults{})
+		<-time.After(10 * time.Second)
+
+		if _, err := a.try(remoting.UpdateConsumerOffset, commitOf("500")); err != nil {
+			t.Fatal(err)
+		}
+
+		if r, err := a.try(remoting.QueryConsumerOffset, commitOf("0")); err != nil || r.Ext["offset"] != "500" {
+			t.Errorf("after it the offset is %+v, %v", r, err)
 		}
 	})
 }
