@@ -245,20 +245,23 @@ func (c *Conn) forget(opaque int32) {
 
 // retire takes the connection out of use for new calls; those in flight may finish.
 func (c *Conn) retire() {
+	c.client.mu.Lock()
 	c.mu.Lock()
 	c.retired = true
 	last := len(c.calls) == 0
 	c.mu.Unlock()
-
 	c.client.disown(c, nil, true)
+	c.client.mu.Unlock()
 
 	if last {
 		c.end(errRetired)
 	}
 }
 
-// end closes the connection. Only the first cause counts.
+// end closes the connection. Only the first cause counts. It is out of its slot before anybody can learn that it has ended:
+// who then calls again must not get it another time.
 func (c *Conn) end(cause error) {
+	c.client.mu.Lock()
 	c.mu.Lock()
 	first := c.cause == nil
 
@@ -269,6 +272,12 @@ func (c *Conn) end(cause error) {
 	heard := c.heard
 	c.mu.Unlock()
 
+	if first {
+		c.client.disown(c, cause, heard)
+	}
+
+	c.client.mu.Unlock()
+
 	if !first {
 		return
 	}
@@ -277,8 +286,6 @@ func (c *Conn) end(cause error) {
 	c.cancel()
 
 	_ = c.raw.Close()
-
-	c.client.disown(c, cause, heard)
 
 	if !errors.Is(cause, ErrClosed) {
 		c.client.options.Log.Info("connection ended", zap.String("addr", c.addr), zap.Error(cause))

@@ -169,11 +169,8 @@ func (c *Client) adopt(ctx context.Context, conn *Conn) bool {
 
 // disown takes a connection out of use; cause is nil while it still has to finish calls. An ended one is not the client's
 // any more. One that ended without anything having come over it counts as a failed attempt, so that a server that hangs up
-// at once is not called in a loop.
+// at once is not called in a loop. Client.mu is held.
 func (c *Client) disown(conn *Conn, cause error, heard bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
 	if cause != nil {
 		delete(c.live, conn)
 	}
