@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -340,4 +341,43 @@ func countOf(s *shelf, id string) int {
 	}
 
 	return n
+}
+
+// A stage outlasts the revoke budget while its queue is taken away and given back: the message runs alone.
+func TestQueueThatComesBackWaitsForItsFormerRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGround(t, 1)
+		sink := &shelf{}
+
+		var running, most, calls atomic.Int32
+
+		slow := pipeline.Func("slow", func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			calls.Add(1)
+			<-time.After(20 * time.Second)
+			running.Add(-1)
+
+			return emit(m)
+		})
+
+		g.run(job(pipeline.Channel{
+			Name: "work", Lanes: 2, Sink: sink, Stages: []pipeline.Stage{slow}, Timeout: time.Minute,
+		}), actors.Options{RevokeBudget: time.Second})
+		g.publish(0, 1)
+		pass(5 * time.Second)
+
+		if err := g.Reassign("job", queue(0), true); err != nil {
+			t.Fatal(err)
+		}
+
+		pass(2 * time.Minute)
+
+		if calls.Load() != 2 || most.Load() != 1 {
+			t.Errorf("%d runs, up to %d at a time; want 2, one after the other", calls.Load(), most.Load())
+		}
+
+		atLeastOnce(t, 0, 1, sink)
+		g.finished()
+	})
 }
