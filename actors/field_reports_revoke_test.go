@@ -304,6 +304,8 @@ func TestQueueGivenBackAtOnceStartsAtTheStoredCheckpoint(t *testing.T) {
 		}
 
 		pass(6 * time.Second)
+		close(open) // the queue is begun again when m0 has ended
+		pass(6 * time.Second)
 
 		starts := seen[*actors.QueueAssigned](g)
 		last := starts[len(starts)-1]
@@ -311,9 +313,6 @@ func TestQueueGivenBackAtOnceStartsAtTheStoredCheckpoint(t *testing.T) {
 		if last.Queue != queue(0) || last.From != 0 || last.Done != 9 {
 			t.Errorf("started from %d with %d done, want from 0 with 9 done", last.From, last.Done)
 		}
-
-		close(open)
-		pass(6 * time.Second)
 
 		for _, id := range sink.all() {
 			if id != "m0" && countOf(sink, id) != 1 {

@@ -46,7 +46,7 @@ func (l *lane) abandon() {
 	l.mu.Unlock()
 }
 
-// dropStale gives up what waits for the sink or the gather stage and belongs to nobody any more.
+// dropStale ends what waits for the sink or the gather stage and belongs to nobody any more: its stages are done, too late.
 func (l *lane) dropStale() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *lane) dropStale() {
 	l.pending = slices.DeleteFunc(l.pending, func(e entry) bool {
 		stale := e.t.stale()
 		if stale {
-			l.report.giveUp(e.t)
+			l.report.finish(e.t, false)
 		}
 
 		return stale
