@@ -212,6 +212,7 @@ func aBatchTopic(t *testing.T, w *world) {
 func bodiesFromJava(t *testing.T, w *world) {
 	w.create(t, "java")
 	w.Java(t, "testdata/Produce.java", "java")
+	w.holds(t, "java", 7)
 
 	got := w.must(t, remoting.PullMessage, pullOf("java", "0", nil), nil)
 	flags := sysFlags(got.Body)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -93,14 +94,40 @@ func (w *world) create(t *testing.T, topic string) {
 	}
 }
 
-// send stores a message in the topic's first queue.
+// send stores a message in the topic's first queue and waits until it can be pulled: a broker answers before it has
+// noted a message in its queue.
 func (w *world) send(t *testing.T, topic, body string) *remoting.Command {
 	t.Helper()
 
-	return w.must(t, remoting.SendMessageV2, map[string]string{
+	sent := w.must(t, remoting.SendMessageV2, map[string]string{
 		"a": "producers", "b": topic, "c": "TBW102", "d": "1", "e": "0", "f": "0", "g": "1700000000000", "h": "0",
 		"i": "UNIQ_KEY\x01AC110001\x02WAIT\x01true\x02TAGS\x01TagA\x02", "j": "0", "k": "false", "m": "false", "n": w.Brokers[0].Name,
 	}, []byte(body))
+
+	at, err := strconv.ParseInt(sent.Ext["queueOffset"], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w.holds(t, topic, at+1)
+
+	return sent
+}
+
+// holds waits until n messages of the topic's first queue can be pulled.
+func (w *world) holds(t *testing.T, topic string, n int64) {
+	t.Helper()
+
+	for deadline := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
+		end := w.must(t, remoting.GetMaxOffset, map[string]string{"topic": topic, "queueId": "0"}, nil).Ext["offset"]
+		if got, err := strconv.ParseInt(end, 10, 64); err == nil && got >= n {
+			return
+		}
+
+		if time.Now().After(deadline) {
+			t.Fatalf("%s ends at %s, want %d", topic, end, n)
+		}
+	}
 }
 
 func routeOf(topic string) *remoting.Command {
