@@ -33,6 +33,10 @@ func (o Options) orDefaults() (Options, error) {
 	o.Version = cmp.Or(o.Version, DefaultVersion)
 	o.Brokers = cmp.Or(o.Brokers, 1)
 
+	if o.Brokers < 0 {
+		return o, fmt.Errorf("rocketmqtest: %d brokers; there is at least 1", o.Brokers)
+	}
+
 	if !slices.Contains(Versions(), o.Version) {
 		return o, fmt.Errorf("rocketmqtest: version %q is not one of %s", o.Version, strings.Join(Versions(), ", "))
 	}
