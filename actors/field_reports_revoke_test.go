@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -360,7 +361,7 @@ func TestQueueThatComesBackWaitsForItsFormerRun(t *testing.T) {
 			return emit(m)
 		})
 
-		g.run(job(pipeline.Channel{
+		r := g.run(job(pipeline.Channel{
 			Name: "work", Lanes: 2, Sink: sink, Stages: []pipeline.Stage{slow}, Timeout: time.Minute,
 		}), actors.Options{RevokeBudget: time.Second})
 		g.publish(0, 1)
@@ -368,6 +369,14 @@ func TestQueueThatComesBackWaitsForItsFormerRun(t *testing.T) {
 
 		if err := g.Reassign("job", queue(0), true); err != nil {
 			t.Fatal(err)
+		}
+
+		pass(10 * time.Second)
+
+		if s := g.snapshot(r).Queues; calls.Load() != 1 || !slices.ContainsFunc(s, func(q actors.QueueStatus) bool {
+			return q.Queue == queue(0) && strings.Contains(q.Err, "former ownership")
+		}) {
+			t.Errorf("%d runs, and while the first goes on its queue is shown as %+v", calls.Load(), s)
 		}
 
 		pass(2 * time.Minute)

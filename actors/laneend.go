@@ -92,7 +92,9 @@ func (l *lane) handOn() bool {
 	}
 
 	n := l.batchLen()
-	if n == 0 {
+	if n == 0 { // nothing but what was dropped
+		l.remeasure()
+
 		return true
 	}
 
