@@ -92,7 +92,8 @@ func (b *Broker) Start() error {
 	return b.server.start()
 }
 
-// ReadOnly makes the broker refuse to store anything, or heals that.
+// ReadOnly makes routes say that the broker is for reading only, and the broker refuse what is sent back, or heals that. Like a
+// real one it stores what is sent in spite of its route.
 func (b *Broker) ReadOnly(yes bool) {
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
@@ -221,8 +222,6 @@ func (b *Broker) administer(r *remoting.Command) *remoting.Command {
 
 	return ok(nil, nil)
 }
-
-func now() time.Time { return time.Now() }
 
 // setHost notes the address that messages carry, whose port is known only when the server listens.
 func (b *Broker) setHost() {

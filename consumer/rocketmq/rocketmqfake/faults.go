@@ -12,11 +12,11 @@ import (
 type Faults struct {
 	// SendBack and Commit are refused with "system error", Send with "system busy"; nothing is stored then.
 	SendBack, Commit, Send float64
-	// Offset makes a query of a stored offset answer with -1, 0, no offset at all, or an error, in turn.
+	// Offset makes a query of a stored offset answer with -1, 0, no offset at all, or an error.
 	Offset float64
-	// MemberList makes the list of a group's members fail or come back empty, in turn.
+	// MemberList makes the list of a group's members fail, come back empty, or without a body.
 	MemberList float64
-	// Drop ends the connection in place of the answer; every second time the request was carried out.
+	// Drop ends the connection in place of the answer; half the time the request was carried out.
 	Drop float64
 	// Broken sends bytes in place of the answer that are no frame.
 	Broken float64

@@ -12,7 +12,7 @@ type lock struct {
 	expires time.Time
 }
 
-func (k lock) holds() bool { return k.owner != "" && now().Before(k.expires) }
+func (k lock) holds() bool { return k.owner != "" && time.Now().Before(k.expires) }
 
 type messageQueue struct {
 	BrokerName string `json:"brokerName"`
@@ -45,7 +45,7 @@ func (b *Broker) lockQueues(r *remoting.Command) *remoting.Command {
 				delete(b.locks, key)
 			}
 		case mine || !held.holds():
-			b.locks[key] = lock{request.ClientID, now().Add(time.Minute)}
+			b.locks[key] = lock{request.ClientID, time.Now().Add(time.Minute)}
 			locked = append(locked, mq)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
@@ -135,7 +136,7 @@ func (b *Broker) updateOffset(f *fields) *remoting.Command {
 
 // commit stores an offset. Before it, what is old enough is written down.
 func (b *Broker) commit(key groupQueue, offset int64) {
-	if t := now(); t.Sub(b.flushed) >= rewind {
+	if t := time.Now(); t.Sub(b.flushed) >= rewind {
 		b.snapshot, b.flushed = maps.Clone(b.offsets), t
 	}
 

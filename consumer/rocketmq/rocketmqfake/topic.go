@@ -1,6 +1,9 @@
 package rocketmqfake
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	permWrite = 2
@@ -60,7 +63,7 @@ func (b *Broker) store(m *record) {
 		return
 	}
 
-	m.offset, m.physical, m.stored, m.host = q.max(), b.end, now(), b.host
+	m.offset, m.physical, m.stored, m.host = q.max(), b.end, time.Now(), b.host
 	b.end += int64(m.size())
 	b.log[m.physical] = m
 	q.records = append(q.records, m)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -224,13 +223,6 @@ func bodiesFromJava(t *testing.T, w *world) {
 			t.Errorf("the flags are %x, want %x", flags, want)
 
 			break
-		}
-	}
-
-	// For the tests of whoever reads bodies.
-	if file := os.Getenv("MILLRACE_RECORDS"); file != "" {
-		if err := os.WriteFile(file, got.Body, 0o600); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
