@@ -283,7 +283,7 @@ func (l *lane) settleGathered(gathered []entry) {
 
 	joint := newJoint(parents)
 	joint.add(len(l.outs) - 1)
-	l.place(entry{t: joint})
+	l.place(&entry{t: joint})
 	l.outs = l.outs[:0]
 }
 

@@ -224,7 +224,7 @@ func (l *lane) settle(e *entry, err error) {
 		l.report.finish(e.t, false)
 	default:
 		e.t.add(k - 1)
-		l.place(entry{t: e.t, since: e.since, seq: e.seq, tries: l.triesAtEnd(e)})
+		l.place(&entry{t: e.t, since: e.since, seq: e.seq, tries: l.triesAtEnd(e)})
 	}
 
 	if len(l.missed) > 0 {
@@ -260,7 +260,7 @@ func (l *lane) triesAtEnd(e *entry) int32 {
 
 // place puts the outputs of one entry to the end of the channel or into the buffers of its routes. At the end they go on
 // with what next says of the entry.
-func (l *lane) place(next entry) {
+func (l *lane) place(next *entry) {
 	for _, o := range l.outs {
 		if o.route >= 0 {
 			l.routed[o.route] = append(l.routed[o.route], entry{m: o.m, t: next.t})
@@ -272,13 +272,25 @@ func (l *lane) place(next entry) {
 			l.pendingSince = l.begun.Load()
 		}
 
-		next.m, next.stage = o.m, l.ch.endStage()
-		l.pending = append(l.pending, next)
+		e := l.grown()
+		e.m, e.t, e.stage, e.tries, e.since, e.seq = o.m, next.t, l.ch.endStage(), next.tries, next.since, next.seq
 
 		if l.ch.spec.Batch.Bytes > 0 {
 			l.pendingBytes += int64(o.m.Size())
 		}
 	}
+}
+
+// grown returns a new last entry of pending, to be filled where it stays: to fill one elsewhere and append it costs 6 ns.
+func (l *lane) grown() *entry {
+	n := len(l.pending)
+	if n < cap(l.pending) {
+		l.pending = l.pending[:n+1]
+	} else {
+		l.pending = append(l.pending, entry{})
+	}
+
+	return &l.pending[n]
 }
 
 // parkMissed parks what is tried again in place.

@@ -1,7 +1,5 @@
 package actors
 
-import "sync/atomic"
-
 // laneWord says whose turn it is in a lane, so that a hung call and the tracker that gives it up exclude each other: the
 // lane moves from ours to running before it calls user code and back afterwards; the tracker moves running to expired (the
 // call's context is cancelled) and expired to fenced (the lane is given up). Exactly one of the two wins each step. Each
@@ -9,7 +7,7 @@ import "sync/atomic"
 //
 // While the word is not ours, the lane's goroutine touches only what the tracker does not: the chain and the outs.
 type laneWord struct {
-	v atomic.Uint64
+	v word
 	// seq numbers the calls. Owned by the lane.
 	seq uint64
 }
@@ -26,7 +24,7 @@ const laneStates = 4
 // enter starts a call of user code.
 func (w *laneWord) enter() {
 	w.seq++
-	w.v.Store(w.seq*laneStates + laneRunning)
+	w.v.publish(w.seq*laneStates + laneRunning)
 }
 
 // skip uses up the number of a call that is not made.
