@@ -2,23 +2,28 @@ package plugins
 
 import (
 	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-// Decode fills the struct that into points to from options, as they come out of JSON or YAML.
+// Decode fills the struct that into points to from options, as they come out of JSON or YAML: nil for none, a map of names,
+// or anything else for the main option alone.
 //
-// An exported field takes part when it has a tag `option:"name"`; `option:"name,required"` refuses options without it.
-// Fields that options do not name keep their value, which is the default. A field may be a string, a bool, a number, an
-// [encoding.TextUnmarshaler] such as [Duration] and [Size], a struct, or a slice or a map (of string keys) of these.
-// Nothing is converted silently: a number out of range, a fraction for a whole number and an unknown name are mistakes.
+// An exported field takes part when it has a tag `option:"name"`. After the name, "required" refuses options without it,
+// and "main" makes it the one that may be given alone, in place of the map. A tag `default:"text"` is what a field gets
+// that is not given and still zero; other fields that are not named keep their value. A tag `help:"text"` is for
+// documentation.
+//
+// A field may be a string, a bool, a number, any, an [encoding.TextUnmarshaler] such as [Duration] and [Size], a struct, or a
+// slice or a map (of string keys) of these. Nothing is converted silently: a number out of range, a fraction for a whole
+// number and an unknown name are mistakes. A [Validator] is asked at the end.
 // It fails with an [*OptionsError]; into is then filled in part.
-func Decode(options map[string]any, into any) error {
+func Decode(options, into any) error {
 	to := reflect.ValueOf(into)
 	if to.Kind() != reflect.Pointer || to.IsNil() || to.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("plugins: options decode into a pointer to a struct, not into %T", into)
@@ -26,37 +31,72 @@ func Decode(options map[string]any, into any) error {
 
 	var d decoder
 
-	d.fields("", to.Elem(), options)
-
-	if len(d.mistakes) > 0 {
-		return &OptionsError{Mistakes: d.mistakes}
+	switch {
+	case options != nil:
+		d.options("", to.Elem(), options)
+	default:
+		d.fields("", to.Elem(), nil)
 	}
 
-	return nil
+	return d.err()
 }
 
 type decoder struct {
 	mistakes []Mistake
 }
 
+func (d *decoder) err() error {
+	if len(d.mistakes) == 0 {
+		return nil
+	}
+
+	return &OptionsError{Mistakes: d.mistakes}
+}
+
 func (d *decoder) mistakef(path, format string, args ...any) {
 	d.mistakes = append(d.mistakes, Mistake{Path: path, Problem: fmt.Sprintf(format, args...)})
+}
+
+// options fills a struct from a map of its options, or from its main option alone.
+func (d *decoder) options(path string, to reflect.Value, from any) {
+	if m, ok := from.(map[string]any); ok {
+		d.fields(path, to, m)
+
+		return
+	}
+
+	for i := range to.NumField() {
+		if t := tagOf(to.Type().Field(i)); t.main {
+			d.fields(path, to, map[string]any{t.name: from})
+
+			return
+		}
+	}
+
+	d.mistakef(path, "is %s, should be options", describe(from))
 }
 
 // fields fills a struct.
 func (d *decoder) fields(path string, to reflect.Value, from map[string]any) {
 	fields := make(map[string]reflect.Value)
+	before := len(d.mistakes)
 
 	for i := range to.NumField() {
-		name, flag, _ := strings.Cut(to.Type().Field(i).Tag.Get("option"), ",")
-		if name == "" || !to.Field(i).CanSet() {
+		t := tagOf(to.Type().Field(i))
+		if t.name == "" {
 			continue
 		}
 
-		fields[name] = to.Field(i)
+		fields[t.name] = to.Field(i)
 
-		if _, given := from[name]; flag == "required" && !given {
-			d.mistakef(join(path, name), "is required")
+		if _, given := from[t.name]; given {
+			continue
+		}
+
+		if t.required {
+			d.mistakef(join(path, t.name), "is required")
+		} else {
+			d.unset(join(path, t.name), to.Field(i), to.Type().Field(i).Tag.Get("default"))
 		}
 	}
 
@@ -66,6 +106,53 @@ func (d *decoder) fields(path string, to reflect.Value, from map[string]any) {
 		} else {
 			d.mistakef(join(path, name), "unknown option; %s", proposal(name, slices.Sorted(maps.Keys(fields))))
 		}
+	}
+
+	if len(d.mistakes) == before {
+		d.validate(path, to)
+	}
+}
+
+// unset gives a field that no option names its default.
+func (d *decoder) unset(path string, to reflect.Value, text string) {
+	_, isText := reflect.TypeAssert[encoding.TextUnmarshaler](to.Addr())
+
+	switch {
+	case to.Kind() == reflect.Struct && !isText:
+		d.defaults(path, to)
+	case text == "" || !to.IsZero():
+	case to.Kind() == reflect.Bool:
+		d.value(path, to, text == "true")
+	case !isText && (to.CanInt() || to.CanUint() || to.CanFloat()):
+		d.value(path, to, json.Number(text))
+	default:
+		d.value(path, to, text)
+	}
+}
+
+// defaults gives the fields of a struct that nobody has filled their defaults.
+func (d *decoder) defaults(path string, to reflect.Value) {
+	for i := range to.NumField() {
+		if t := tagOf(to.Type().Field(i)); t.name != "" {
+			d.unset(join(path, t.name), to.Field(i), to.Type().Field(i).Tag.Get("default"))
+		}
+	}
+}
+
+func (d *decoder) validate(path string, to reflect.Value) {
+	v, ok := reflect.TypeAssert[Validator](to.Addr())
+	if !ok {
+		return
+	}
+
+	err := v.Validate()
+
+	if inner, ok := errors.AsType[*OptionsError](err); ok {
+		for _, m := range inner.Mistakes {
+			d.mistakef(join(path, m.Path), "%s", m.Problem)
+		}
+	} else if err != nil {
+		d.mistakef(path, "%v", err)
 	}
 }
 
@@ -84,10 +171,10 @@ func (d *decoder) value(path string, to reflect.Value, from any) {
 
 	switch to.Kind() {
 	case reflect.Struct:
-		if m, ok := from.(map[string]any); ok {
-			d.fields(path, to, m)
-		} else {
-			d.mistakef(path, "is %s, should be options", describe(from))
+		d.options(path, to, from)
+	case reflect.Interface:
+		if from != nil && to.NumMethod() == 0 {
+			to.Set(reflect.ValueOf(from))
 		}
 	case reflect.Slice:
 		d.list(path, to, from)
@@ -172,8 +259,8 @@ func (d *decoder) number(path, text, want string, err error) {
 }
 
 func join(path, name string) string {
-	if path == "" {
-		return name
+	if path == "" || name == "" {
+		return path + name
 	}
 
 	return path + "." + name
@@ -184,7 +271,7 @@ func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		return v, true
-	case bool, int, int64, uint64:
+	case bool, int, int64, uint64, json.Number:
 		return fmt.Sprint(v), true
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), true

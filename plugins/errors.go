@@ -10,7 +10,7 @@ type OptionsError struct {
 
 // Mistake is one mistake in options.
 type Mistake struct {
-	// Path locates it below the options: names joined by dots, elements of a list as [index].
+	// Path locates it below the options: names joined by dots, elements of a list as [index]. Empty for the options as a whole.
 	Path string
 	// Problem says what is wrong and, where it can, what would be right.
 	Problem string
@@ -27,7 +27,11 @@ func (e *OptionsError) Error() string {
 			b.WriteString("; ")
 		}
 
-		b.WriteString(m.Path + ": " + m.Problem)
+		if m.Path != "" {
+			b.WriteString(m.Path + ": ")
+		}
+
+		b.WriteString(m.Problem)
 	}
 
 	return b.String()

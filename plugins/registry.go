@@ -3,128 +3,219 @@ package plugins
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"go.uber.org/zap"
+
+	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
 )
 
-// Registry knows transforms and sinks by name. The zero value is empty and ready for use. It is filled by one goroutine
-// through [AddTransform] and [AddSink]; after that, reading it is safe for concurrent use.
+// Kind is what a plugin is used as.
+type Kind string
+
+// The kinds.
+const (
+	// Transform: a stage of a channel.
+	Transform Kind = "transform"
+	// Gather: the end of a channel that makes messages of whole batches.
+	Gather Kind = "gather"
+	// Sink: the end of a channel that takes messages out of the job.
+	Sink Kind = "sink"
+)
+
+// Env is what a plugin gets from the job that it runs in.
+type Env struct {
+	// Log is where plugins report what is no error of a message. Builders never get nil; nil given to the registry logs
+	// nothing.
+	Log *zap.Logger
+	// Publisher publishes to topics of the job's broker. Nil where the broker has none.
+	Publisher consumer.Publisher
+}
+
+// Validator is what options implement when a mistake can lie between several of them. Validate is called after each option
+// has been decoded by itself; it may return an [*OptionsError] to say where the mistake is.
+type Validator interface {
+	Validate() error
+}
+
+// Registry knows plugins by kind and name. The zero value is empty and ready for use. It is filled by one goroutine through
+// [AddTransform], [AddGather] and [AddSink]; after that, reading it is safe for concurrent use.
 type Registry struct {
-	transforms map[string]func(options map[string]any) (func() (pipeline.Transform, error), error)
-	sinks      map[string]func(options map[string]any) (pipeline.Sink, error)
+	plugins map[Kind]map[string]plugin
 }
 
-// AddTransform registers a transform plugin. Its options are decoded by [Decode] into an O, whose zero value holds the
-// defaults; build makes the instance of one lane of it. Empty and taken names are refused.
-func AddTransform[O any](r *Registry, name string, build func(O) (pipeline.Transform, error)) error {
-	if err := free(r.transforms, "transform", name); err != nil {
-		return err
-	}
-
-	if r.transforms == nil {
-		r.transforms = make(map[string]func(map[string]any) (func() (pipeline.Transform, error), error))
-	}
-
-	r.transforms[name] = func(options map[string]any) (func() (pipeline.Transform, error), error) {
-		var o O
-		if err := Decode(options, &o); err != nil {
-			return nil, err
-		}
-
-		return func() (pipeline.Transform, error) { return build(o) }, nil
-	}
-
-	return nil
+// plugin is one registered plugin. Options are decoded into a fresh value of type options.
+type plugin struct {
+	doc     Doc
+	options reflect.Type
+	// build makes an instance of decoded options; what it returns is of the type that its kind calls for.
+	build func(env Env, options any) (any, error)
 }
 
-// AddSink registers a sink plugin, as [AddTransform] does a transform. What a sink needs beside its options, such as a
-// publisher or a logger, is bound by build.
-func AddSink[O any](r *Registry, name string, build func(O) (pipeline.Sink, error)) error {
-	if err := free(r.sinks, "sink", name); err != nil {
-		return err
-	}
-
-	if r.sinks == nil {
-		r.sinks = make(map[string]func(map[string]any) (pipeline.Sink, error))
-	}
-
-	r.sinks[name] = func(options map[string]any) (pipeline.Sink, error) {
-		var o O
-		if err := Decode(options, &o); err != nil {
-			return nil, err
-		}
-
-		return build(o)
-	}
-
-	return nil
+// AddTransform registers a transform plugin. Its options are decoded by [Decode] into an O; build makes the instance of one
+// lane of it, which is used by one goroutine. Empty and taken names and impossible option tags are refused.
+func AddTransform[O any](r *Registry, name string, doc Doc, build func(Env, O) (pipeline.Transform, error)) error {
+	return add(r, Transform, name, doc, build)
 }
 
-func free[T any](taken map[string]T, kind, name string) error {
+// AddGather registers a plugin that makes messages of batches, as [AddTransform] does.
+func AddGather[O any](r *Registry, name string, doc Doc, build func(Env, O) (pipeline.BatchTransform, error)) error {
+	return add(r, Gather, name, doc, build)
+}
+
+// AddSink registers a sink plugin, as [AddTransform] does a transform. All lanes of a channel share one sink, so it must be
+// safe for concurrent use.
+func AddSink[O any](r *Registry, name string, doc Doc, build func(Env, O) (pipeline.Sink, error)) error {
+	return add(r, Sink, name, doc, build)
+}
+
+func add[O, P any](r *Registry, kind Kind, name string, doc Doc, build func(Env, O) (P, error)) error {
 	if name == "" {
 		return fmt.Errorf("plugins: a %s needs a name", kind)
 	}
 
-	if _, ok := taken[name]; ok {
+	if _, ok := r.plugins[kind][name]; ok {
 		return fmt.Errorf("plugins: there is already a %s %q", kind, name)
 	}
+
+	options := reflect.TypeFor[O]()
+	if err := checkTags(options); err != nil {
+		return fmt.Errorf("plugins: %s %q: %w", kind, name, err)
+	}
+
+	if r.plugins == nil {
+		r.plugins = make(map[Kind]map[string]plugin)
+	}
+
+	if r.plugins[kind] == nil {
+		r.plugins[kind] = make(map[string]plugin)
+	}
+
+	r.plugins[kind][name] = plugin{doc: doc, options: options, build: func(env Env, o any) (any, error) {
+		options, _ := o.(O)
+
+		return build(env, options)
+	}}
 
 	return nil
 }
 
-// Stage returns a stage called name that runs the transform plugin with the given options, which are checked now and
-// not kept. It fails with an [*UnknownPluginError] or with an [*OptionsError].
-func (r *Registry) Stage(name, plugin string, options map[string]any) (pipeline.Stage, error) {
-	decode, ok := r.transforms[plugin]
-	if !ok {
-		return pipeline.Stage{}, unknown(r.transforms, "transform", plugin)
-	}
-
-	build, err := decode(options)
+// Stage returns a stage called name that runs the transform plugin. The options are checked now and not kept: nil for none,
+// a map of names, or the plugin's main option alone. It fails with an [*UnknownPluginError] or with an [*OptionsError].
+func (r *Registry) Stage(name, plugin string, options any, env Env) (pipeline.Stage, error) {
+	build, err := r.prepare(Transform, plugin, options, env)
 	if err != nil {
-		return pipeline.Stage{}, fmt.Errorf("plugins: transform %q: %w", plugin, err)
+		return pipeline.Stage{}, err
 	}
 
-	return pipeline.Stage{Name: name, New: build}, nil
+	return pipeline.Stage{Name: name, New: func() (pipeline.Transform, error) {
+		return made[pipeline.Transform](build)
+	}}, nil
 }
 
-// Sink returns a new sink of the plugin with the given options, which are not kept. It fails with an
-// [*UnknownPluginError], with an [*OptionsError], or as the plugin does.
-func (r *Registry) Sink(plugin string, options map[string]any) (pipeline.Sink, error) {
-	build, ok := r.sinks[plugin]
-	if !ok {
-		return nil, unknown(r.sinks, "sink", plugin)
-	}
-
-	sink, err := build(options)
+// Gather returns a gather stage called name, as [Registry.Stage] does a stage.
+func (r *Registry) Gather(name, plugin string, options any, env Env) (*pipeline.GatherStage, error) {
+	build, err := r.prepare(Gather, plugin, options, env)
 	if err != nil {
-		return nil, fmt.Errorf("plugins: sink %q: %w", plugin, err)
+		return nil, err
 	}
 
-	return sink, nil
+	return &pipeline.GatherStage{Name: name, New: func() (pipeline.BatchTransform, error) {
+		return made[pipeline.BatchTransform](build)
+	}}, nil
+}
+
+// Sink returns a new sink of the plugin, with options as [Registry.Stage] takes them. It fails with an
+// [*UnknownPluginError], with an [*OptionsError], or as the plugin does.
+func (r *Registry) Sink(plugin string, options any, env Env) (pipeline.Sink, error) {
+	build, err := r.prepare(Sink, plugin, options, env)
+	if err != nil {
+		return nil, err
+	}
+
+	return made[pipeline.Sink](build)
+}
+
+func made[P any](build func() (any, error)) (P, error) {
+	v, err := build()
+	p, _ := v.(P)
+
+	return p, err
+}
+
+// Check says what is wrong with the name or the options of a plugin, as an [*UnknownPluginError] or an [*OptionsError],
+// without making one.
+func (r *Registry) Check(kind Kind, plugin string, options any) error {
+	_, err := r.prepare(kind, plugin, options, Env{})
+
+	return err
+}
+
+// prepare decodes the options once and returns what builds an instance with them.
+func (r *Registry) prepare(kind Kind, name string, options any, env Env) (func() (any, error), error) {
+	p, ok := r.plugins[kind][name]
+	if !ok {
+		return nil, r.unknown(kind, name)
+	}
+
+	into := reflect.New(p.options)
+	if err := Decode(options, into.Interface()); err != nil {
+		return nil, fmt.Errorf("plugins: %s %q: %w", kind, name, err)
+	}
+
+	if env.Log == nil {
+		env.Log = zap.NewNop()
+	}
+
+	return func() (any, error) {
+		v, err := p.build(env, into.Elem().Interface())
+		if err != nil {
+			return nil, fmt.Errorf("plugins: %s %q: %w", kind, name, err)
+		}
+
+		return v, nil
+	}, nil
 }
 
 // UnknownPluginError is returned for a name that nothing is registered under.
 type UnknownPluginError struct {
-	// Kind is transform or sink.
-	Kind string
+	// Kind is what was asked for.
+	Kind Kind
 	// Name is the name that was asked for.
 	Name string
 	// Known are the registered names of that kind, sorted.
 	Known []string
+	// Is is the kind that the name is registered as; empty when it is none.
+	Is Kind
 }
 
 var _ error = (*UnknownPluginError)(nil)
 
-func unknown[T any](known map[string]T, kind, name string) error {
-	return &UnknownPluginError{Kind: kind, Name: name, Known: slices.Sorted(maps.Keys(known))}
+func (r *Registry) unknown(kind Kind, name string) error {
+	e := &UnknownPluginError{Kind: kind, Name: name, Known: slices.Sorted(maps.Keys(r.plugins[kind]))}
+
+	for _, other := range []Kind{Transform, Gather, Sink} {
+		if _, ok := r.plugins[other][name]; ok {
+			e.Is = other
+		}
+	}
+
+	return e
 }
 
 // Error names the plugin and the one that may have been meant, or all that there are.
-func (e *UnknownPluginError) Error() string {
-	return fmt.Sprintf("plugins: unknown %s %q; %s", e.Kind, e.Name, proposal(e.Name, e.Known))
+func (e *UnknownPluginError) Error() string { return "plugins: " + e.Problem() }
+
+// Problem is the error without its prefix, for a message that says itself where it is from.
+func (e *UnknownPluginError) Problem() string {
+	if e.Is != "" {
+		return fmt.Sprintf("%q is a %s, not a %s", e.Name, e.Is, e.Kind)
+	}
+
+	return fmt.Sprintf("unknown %s %q; %s", e.Kind, e.Name, proposal(e.Name, e.Known))
 }
 
 // proposal completes the sentence about an unknown name.

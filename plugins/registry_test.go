@@ -26,11 +26,11 @@ func setup(t *testing.T) *plugins.Registry {
 	var r plugins.Registry
 
 	err := errors.Join(
-		plugins.AddTransform(&r, "suffix", func(s suffix) (pipeline.Transform, error) {
+		plugins.AddTransform(&r, "suffix", plugins.Doc{}, func(_ plugins.Env, s suffix) (pipeline.Transform, error) {
 			return pipeline.TransformFunc(s.transform), nil
 		}),
-		plugins.AddSink(&r, "discard", func(struct{}) (pipeline.Sink, error) { return pipeline.Discard, nil }),
-		plugins.AddSink(&r, "broken", func(struct{}) (pipeline.Sink, error) { return nil, errors.New("no power") }),
+		plugins.AddSink(&r, "discard", plugins.Doc{}, func(plugins.Env, struct{}) (pipeline.Sink, error) { return pipeline.Discard, nil }),
+		plugins.AddSink(&r, "broken", plugins.Doc{}, func(plugins.Env, struct{}) (pipeline.Sink, error) { return nil, errors.New("no power") }),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestAStageIsMadeWithItsOptions(t *testing.T) {
 	r := setup(t)
 	options := map[string]any{"text": "!"}
 
-	stage, err := r.Stage("shout", "suffix", options)
+	stage, err := r.Stage("shout", "suffix", options, plugins.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestMistakesAreNamedWhenAPluginIsAskedFor(t *testing.T) {
 
 	for want, err := range map[string]error{
 		`plugins: unknown transform "sufix"; did you mean "suffix"?`:                 stageError(r, "sufix", nil),
-		`plugins: unknown transform "discard"; there are: suffix`:                    stageError(r, "discard", nil),
+		`plugins: "discard" is a sink, not a transform`:                              stageError(r, "discard", nil),
 		`plugins: transform "suffix": text: is required`:                             stageError(r, "suffix", nil),
 		`plugins: unknown sink "kafka"; there are: broken, discard`:                  sinkError(r, "kafka"),
 		`plugins: sink "broken": no power`:                                           sinkError(r, "broken"),
@@ -91,7 +91,7 @@ func TestMistakesAreNamedWhenAPluginIsAskedFor(t *testing.T) {
 		}
 	}
 
-	if _, err := r.Sink("discard", nil); err != nil {
+	if _, err := r.Sink("discard", nil, plugins.Env{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -102,19 +102,19 @@ func stageError(r *plugins.Registry, plugin string, text any) error {
 		options = nil
 	}
 
-	_, err := r.Stage("s", plugin, options)
+	_, err := r.Stage("s", plugin, options, plugins.Env{})
 
 	return err
 }
 
 func sinkError(r *plugins.Registry, plugin string) error {
-	_, err := r.Sink(plugin, nil)
+	_, err := r.Sink(plugin, nil, plugins.Env{})
 
 	return err
 }
 
 func add(r *plugins.Registry, name string) error {
-	return plugins.AddSink(r, name, func(struct{}) (pipeline.Sink, error) { return pipeline.Discard, nil })
+	return plugins.AddSink(r, name, plugins.Doc{}, func(plugins.Env, struct{}) (pipeline.Sink, error) { return pipeline.Discard, nil })
 }
 
 func ExampleRegistry() {
@@ -124,12 +124,12 @@ func ExampleRegistry() {
 
 	var r plugins.Registry
 
-	_ = plugins.AddSink(&r, "discard", func(options) (pipeline.Sink, error) { return pipeline.Discard, nil })
+	_ = plugins.AddSink(&r, "discard", plugins.Doc{}, func(plugins.Env, options) (pipeline.Sink, error) { return pipeline.Discard, nil })
 
-	_, err := r.Sink("discard", map[string]any{"limit": "a lot", "fsnc": "batch"})
+	_, err := r.Sink("discard", map[string]any{"limit": "a lot", "fsnc": "batch"}, plugins.Env{})
 	fmt.Println(err)
 
-	_, err = r.Sink("discrad", nil)
+	_, err = r.Sink("discrad", nil, plugins.Env{})
 	fmt.Println(err)
 	// Output:
 	// plugins: sink "discard": fsnc: unknown option; there are: limit; limit: "a lot" is no size; it is a whole number of bytes or has a unit, such as 64KiB or 1MiB

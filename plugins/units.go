@@ -13,7 +13,13 @@ import (
 // Duration is an option that holds a time span, written with its unit: "200ms", "2s", "1h30m". Never negative.
 type Duration time.Duration
 
-var _ encoding.TextUnmarshaler = (*Duration)(nil)
+var (
+	_ encoding.TextUnmarshaler = (*Duration)(nil)
+	_ Typed                    = Duration(0)
+)
+
+// OptionType says that it is a duration.
+func (Duration) OptionType() (name string, values []string) { return "duration", nil }
 
 // UnmarshalText parses the text form.
 func (d *Duration) UnmarshalText(text []byte) error {
@@ -35,7 +41,13 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // GiB. Never negative.
 type Size int64
 
-var _ encoding.TextUnmarshaler = (*Size)(nil)
+var (
+	_ encoding.TextUnmarshaler = (*Size)(nil)
+	_ Typed                    = Size(0)
+)
+
+// OptionType says that it is a size.
+func (Size) OptionType() (name string, values []string) { return "size", nil }
 
 // UnmarshalText parses the text form.
 func (s *Size) UnmarshalText(text []byte) error {

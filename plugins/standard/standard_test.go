@@ -20,18 +20,19 @@ func TestEveryBuiltInPluginIsMadeByName(t *testing.T) {
 	t.Parallel()
 
 	var r plugins.Registry
-	if err := standard.Register(&r, standard.Needs{Publisher: nowhere{}}); err != nil {
+	if err := standard.Register(&r); err != nil {
 		t.Fatal(err)
 	}
 
+	env := plugins.Env{Publisher: nowhere{}}
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 
-	sink, err := r.Sink("file", map[string]any{"path": path, "fsync": "never"})
+	sink, err := r.Sink("file", map[string]any{"path": path, "fsync": "never"}, env)
 	if _, ok := sink.(*file.Sink); !ok || err != nil {
 		t.Errorf("file is %T, %v", sink, err)
 	}
 
-	sink, err = r.Sink("topic", map[string]any{"name": "alerts"})
+	sink, err = r.Sink("topic", map[string]any{"name": "alerts"}, env)
 	if _, ok := sink.(*topic.Sink); !ok || err != nil {
 		t.Errorf("topic is %T, %v", sink, err)
 	}
@@ -40,12 +41,12 @@ func TestEveryBuiltInPluginIsMadeByName(t *testing.T) {
 		"file":  {"path": path, "fsync": "sometimes"},
 		"topic": {},
 	} {
-		if _, err := r.Sink(plugin, options); err == nil {
+		if _, err := r.Sink(plugin, options, env); err == nil {
 			t.Errorf("%s takes %v", plugin, options)
 		}
 	}
 
-	if err := standard.Register(&r, standard.Needs{}); err == nil {
+	if err := standard.Register(&r); err == nil {
 		t.Error("registering twice is no error")
 	}
 }

@@ -11,12 +11,23 @@ import (
 
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
 )
 
 // Options say where a [Sink] publishes.
 type Options struct {
 	// Name is the topic. Required.
-	Name string `option:"name,required"`
+	Name string `help:"The topic to publish to." option:"name,required,main"`
+}
+
+// Doc is what the plugin says of itself.
+func Doc() plugins.Doc {
+	return plugins.Doc{
+		Summary: "Publishes messages to a topic of the job's broker, so that one job can follow another.",
+		Text: "Key, tag, properties, body and id are passed on. Delivery is at least once: a batch that failed may be there " +
+			"in part and is published whole when it is tried again.",
+		Example: "topic: { name: alerts }",
+	}
 }
 
 // Sink publishes each message with its key, tag, properties, body and id. The id is the source message's unless a stage
