@@ -170,7 +170,8 @@ func eachFile(t *testing.T, suffix string, check func(path string, content []byt
 			return nil
 		}
 
-		if !entry.Type().IsRegular() || !strings.HasSuffix(path, suffix) {
+		// In a linked worktree .git is a file, and says where the repository is.
+		if entry.Name() == ".git" || !entry.Type().IsRegular() || !strings.HasSuffix(path, suffix) {
 			return nil
 		}
 
