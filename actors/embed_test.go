@@ -83,6 +83,18 @@ func TestJobBelowAnActorAnswersIsWatchedAndDrains(t *testing.T) {
 			}
 		}
 
+		ends := 0
+
+		for _, kind := range kinds {
+			if kind == "*actor.Terminated" {
+				ends++
+			}
+		}
+
+		if ends != 2 {
+			t.Errorf("a parent that also watches was told %d times of the end, not twice", ends)
+		}
+
 		for _, m := range h.got {
 			if report, ok := m.(*actors.Report); ok && !report.Clean {
 				t.Errorf("report: %+v", report)

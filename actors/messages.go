@@ -159,7 +159,7 @@ type slotQuiet struct {
 }
 
 // closeSlots asks the tracker to end queues whose pulling has stopped: what runs may end until by, then a confirmed
-// commit. It answers with slotsClosed.
+// commit. It answers with a slotClosed for each.
 type (
 	closeSlots struct {
 		internal

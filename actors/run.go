@@ -17,8 +17,8 @@ import (
 
 // Props returns the props of a job's engine, to be spawned below an actor of your own system. The engine answers
 // [GetSnapshot], [Drain], [Pause], [Resume] and [Seek], publishes events on the system's EventStream, and stops when it
-// has drained, or by itself after an error; watch it to learn when. To stop it, send a [Drain]: stopping the actor
-// outright leaves everything in flight unfinished. Each call returns props for one engine. An impossible job or wrong
+// has drained, or by itself after an error; its parent is told, others watch it. To stop it, send a [Drain]: stopping the
+// actor outright leaves everything in flight unfinished. Each call returns props for one engine. An impossible job or wrong
 // options are an error.
 //
 // The engine's own actors are its children, but the lanes of its channels are spawned at the root of the system, named
