@@ -131,9 +131,9 @@ func (c *checker) lookUp(path, name string) int {
 	}
 
 	if name == "" {
-		c.report(path, "it is empty", suggest(name, c.names))
+		c.report(path, "it is empty", Suggest(name, c.names))
 	} else {
-		c.report(path, fmt.Sprintf("no channel %q", name), suggest(name, c.names))
+		c.report(path, fmt.Sprintf("no channel %q", name), Suggest(name, c.names))
 	}
 
 	return unknown

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/millrace/millrace/pipeline"
 )
 
 // Decode fills the struct that into points to from options, as they come out of JSON or YAML: nil for none, a map of names,
@@ -104,7 +106,7 @@ func (d *decoder) fields(path string, to reflect.Value, from map[string]any) {
 		if field, ok := fields[name]; ok {
 			d.value(join(path, name), field, from[name])
 		} else {
-			d.mistakef(join(path, name), "unknown option; %s", proposal(name, slices.Sorted(maps.Keys(fields))))
+			d.mistakef(join(path, name), "unknown option; %s", pipeline.Suggest(name, slices.Sorted(maps.Keys(fields))))
 		}
 	}
 

@@ -92,8 +92,6 @@ func describeOptions(options reflect.Type) []Option {
 	all := make([]Option, 0, options.NumField())
 
 	for field := range options.Fields() {
-		field := field
-
 		tag := tagOf(field)
 		if tag.name == "" {
 			continue
@@ -179,7 +177,6 @@ func checkTags(options reflect.Type) error {
 	mains := 0
 
 	for field := range options.Fields() {
-		field := field
 		t := tagOf(field)
 
 		if t.unknown != "" {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -215,18 +214,5 @@ func (e *UnknownPluginError) Problem() string {
 		return fmt.Sprintf("%q is a %s, not a %s", e.Name, e.Is, e.Kind)
 	}
 
-	return fmt.Sprintf("unknown %s %q; %s", e.Kind, e.Name, proposal(e.Name, e.Known))
-}
-
-// proposal completes the sentence about an unknown name.
-func proposal(name string, known []string) string {
-	if near, ok := nearest(name, known); ok {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-
-	if len(known) == 0 {
-		return "there are none"
-	}
-
-	return "there are: " + strings.Join(known, ", ")
+	return fmt.Sprintf("unknown %s %q; %s", e.Kind, e.Name, pipeline.Suggest(e.Name, e.Known))
 }
