@@ -1,50 +1,33 @@
 package remoting_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
-	"math/big"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
+	"github.com/millrace/millrace/consumer/rocketmq/rocketmqtest"
 )
 
-// authority returns a certificate for the names and addresses that signs itself, and a pool that trusts it.
-func authority(t *testing.T, names []string, addresses ...net.IP) (tls.Certificate, *x509.CertPool) {
+// authority returns a certificate for the hosts that signs itself, and a pool that trusts it.
+func authority(t *testing.T, hosts ...string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert, key := rocketmqtest.Certificate(t, hosts...)
 
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: names, IPAddresses: addresses,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	leaf, err := x509.ParseCertificate(raw)
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	pool := x509.NewCertPool()
-	pool.AddCert(leaf)
+	if !pool.AppendCertsFromPEM(cert) {
+		t.Fatal("the certificate is not in PEM")
+	}
 
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pool
+	return pair, pool
 }
 
 // secured is listen below TLS: the handshake is made when the test reads.
@@ -63,9 +46,9 @@ func secured(t *testing.T, certificate tls.Certificate) (*peer, func(t *testing.
 func TestTLSIsSpokenWithWhoIsTrusted(t *testing.T) {
 	t.Parallel()
 
-	byAddress, trustAddress := authority(t, nil, net.IPv4(127, 0, 0, 1))
-	byName, trustName := authority(t, []string{"broker.example"})
-	stranger, _ := authority(t, []string{"broker.example"}, net.IPv4(127, 0, 0, 1))
+	byAddress, trustAddress := authority(t, "127.0.0.1")
+	byName, trustName := authority(t, "broker.example")
+	stranger, _ := authority(t, "broker.example", "127.0.0.1")
 
 	for name, c := range map[string]struct {
 		certificate tls.Certificate
@@ -88,8 +71,8 @@ func TestTLSIsSpokenWithWhoIsTrusted(t *testing.T) {
 func TestTLSIsNotSpokenWithWhoIsNotTrusted(t *testing.T) {
 	t.Parallel()
 
-	byName, trustName := authority(t, []string{"broker.example"})
-	stranger, _ := authority(t, []string{"broker.example"}, net.IPv4(127, 0, 0, 1))
+	byName, trustName := authority(t, "broker.example")
+	stranger, _ := authority(t, "broker.example", "127.0.0.1")
 
 	for name, c := range map[string]struct {
 		certificate tls.Certificate

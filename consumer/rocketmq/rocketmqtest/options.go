@@ -22,8 +22,9 @@ type Options struct {
 	Brokers int
 	// Config overrides the brokers' settings, by their names in broker.conf.
 	Config map[string]string
-	// Certificate and Key, both in PEM, make the servers speak nothing but TLS, with this certificate for 127.0.0.1; empty
-	// means that a client may choose, and that the servers make up a certificate, which nobody can verify.
+	// Certificate and Key, both in PEM, make the servers speak nothing but TLS, with this certificate for 127.0.0.1, such
+	// as [Certificate] makes; empty means that a client may choose, and that the servers make up a certificate, which nobody
+	// can verify.
 	Certificate, Key []byte
 
 	tls tlsSettings

@@ -1,17 +1,10 @@
 package rocketmqtest_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -20,40 +13,11 @@ import (
 	"github.com/millrace/millrace/consumer/rocketmq/rocketmqtest"
 )
 
-// certificate returns one that signs itself, and its key, in PEM.
-func certificate(t *testing.T) (cert, key []byte) {
-	t.Helper()
-
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
-}
-
 // One cluster that has both, since each takes its seconds to start.
 func TestServersThatInsistOnTLSAndDoNotFilter(t *testing.T) {
 	t.Parallel()
 
-	cert, key := certificate(t)
+	cert, key := rocketmqtest.Certificate(t, "127.0.0.1")
 	cluster := rocketmqtest.Start(t, rocketmqtest.Options{
 		Certificate: cert, Key: key, Config: map[string]string{"enablePropertyFilter": "false"},
 	})
