@@ -3,18 +3,27 @@ package standard
 
 import (
 	"errors"
+	"os"
 
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/discard"
 	"github.com/millrace/millrace/plugins/file"
+	"github.com/millrace/millrace/plugins/stdout"
 	"github.com/millrace/millrace/plugins/topic"
 )
 
 // Register adds every plugin to r. It fails when one of their names is taken.
 func Register(r *plugins.Registry) error {
 	return errors.Join(
+		plugins.AddSink(r, "discard", discard.Doc(), func(_ plugins.Env, o discard.Options) (pipeline.Sink, error) {
+			return discard.New(o), nil
+		}),
 		plugins.AddSink(r, "file", file.Doc(), func(env plugins.Env, o file.Options) (pipeline.Sink, error) {
 			return file.New(o, env.Log)
+		}),
+		plugins.AddSink(r, "stdout", stdout.Doc(), func(_ plugins.Env, o stdout.Options) (pipeline.Sink, error) {
+			return stdout.New(o, os.Stdout)
 		}),
 		plugins.AddSink(r, "topic", topic.Doc(), func(env plugins.Env, o topic.Options) (pipeline.Sink, error) {
 			return topic.New(env.Publisher, o)
