@@ -16,11 +16,14 @@ import (
 
 const root = ".."
 
-// A link in running text, a heading, and a Go file named with its folder.
+// A link in running text, a heading, a test, and a Go file named with its folder.
 var (
 	linkPattern    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	headingPattern = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	goTestPattern  = regexp.MustCompile("`((?:Test|Fuzz|Benchmark|Example)[A-Z]\\w*)`")
 	goFilePattern  = regexp.MustCompile("`([\\w.-]+(?:/[\\w.-]+)+\\.go)`")
+	goFuncPattern  = regexp.MustCompile(`(?m)^func (\w+)\(`)
+	goFencePattern = regexp.MustCompile("(?s)```go\n(.*?)```")
 	fencePattern   = regexp.MustCompile("(?s)```.*?```")
 	inlinePattern  = regexp.MustCompile("`[^`\n]*`")
 	notSlugPattern = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
@@ -147,6 +150,52 @@ func TestEveryGoFileNamedInADocumentExists(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestEveryTestNamedInADocumentExists(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]bool{}
+
+	eachFile(t, "_test.go", func(_ string, content []byte) {
+		for _, match := range goFuncPattern.FindAllSubmatch(content, -1) {
+			tests[string(match[1])] = true
+		}
+	})
+
+	eachFile(t, ".md", func(path string, content []byte) {
+		for _, match := range goTestPattern.FindAllSubmatch(content, -1) {
+			if !tests[string(match[1])] {
+				t.Errorf("%s: names the test %s, which does not exist", path, match[1])
+			}
+		}
+	})
+}
+
+// The job that the README shows stands in a test, word by word, so it compiles, runs, and does what is said of it.
+func TestJobOfTheReadmeIsOneThatRuns(t *testing.T) {
+	t.Parallel()
+
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	example, err := os.ReadFile(filepath.Join(root, "actors", "readme_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	shown := goFencePattern.FindSubmatch(readme)
+	if shown == nil {
+		t.Fatal("the README shows no Go")
+	}
+
+	// In the test it is indented once.
+	indented := regexp.MustCompile(`(?m)^(.)`).ReplaceAll(shown[1], []byte("\t$1"))
+	if !bytes.Contains(example, indented) {
+		t.Errorf("actors/readme_test.go does not hold what the README shows:\n%s", indented)
+	}
 }
 
 // eachFile calls check with every text file below the root whose name ends in suffix. It fails the test when there is
