@@ -12,7 +12,7 @@ func ExampleParse() {
 	const src = `
 name: quakes
 broker: { embedded: ./data }
-source: { topic: quakes, strat: first }
+source: { topic: quakes, starts: first }
 channels:
   classify:
     routes:
@@ -31,6 +31,6 @@ channels:
 	_, err := jobfile.Parse("quakes.yaml", []byte(src), &registry, jobfile.Environment())
 	fmt.Println(err)
 	// Output:
-	// quakes.yaml:4:26  unknown key "strat" in source; did you mean "start"?
+	// quakes.yaml:4:26  unknown key "starts" in source; did you mean "start"?
 	// quakes.yaml:8:27  no channel "alert"; did you mean "alerts"?
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/discard"
 	"github.com/millrace/millrace/plugins/file"
+	"github.com/millrace/millrace/plugins/httpsink"
 	"github.com/millrace/millrace/plugins/stdout"
 	"github.com/millrace/millrace/plugins/topic"
 )
@@ -21,6 +22,9 @@ func Register(r *plugins.Registry) error {
 		}),
 		plugins.AddSink(r, "file", file.Doc(), func(env plugins.Env, o file.Options) (pipeline.Sink, error) {
 			return file.New(o, env.Log)
+		}),
+		plugins.AddSink(r, "http", httpsink.Doc(), func(_ plugins.Env, o httpsink.Options) (pipeline.Sink, error) {
+			return httpsink.New(o)
 		}),
 		plugins.AddSink(r, "stdout", stdout.Doc(), func(_ plugins.Env, o stdout.Options) (pipeline.Sink, error) {
 			return stdout.New(o, os.Stdout)
