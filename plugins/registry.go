@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -50,14 +51,24 @@ type Registry struct {
 type plugin struct {
 	doc     Doc
 	options reflect.Type
-	// build makes an instance of decoded options; what it returns is of the type that its kind calls for.
-	build func(env Env, options any) (any, error)
+	// prepare is called once for each use of the plugin, with the decoded options, when the first instance is wanted. What
+	// it returns makes the instances, of the type that the kind calls for.
+	prepare func(env Env, options any) (build func() (any, error), err error)
 }
 
 // AddTransform registers a transform plugin. Its options are decoded by [Decode] into an O; build makes the instance of one
 // lane of it, which is used by one goroutine. Empty and taken names and impossible option tags are refused.
 func AddTransform[O any](r *Registry, name string, doc Doc, build func(Env, O) (pipeline.Transform, error)) error {
 	return add(r, Transform, name, doc, build)
+}
+
+// AddStage registers a transform plugin whose lanes have something in common, as [AddTransform] does otherwise. Prepare is
+// called once for each stage that uses the plugin, before its first lane starts; what it returns makes the instance of one
+// lane, and is called by one goroutine at a time.
+func AddStage[O any](
+	r *Registry, name string, doc Doc, prepare func(Env, O) (fresh func() (pipeline.Transform, error), err error),
+) error {
+	return addPrepared(r, Transform, name, doc, prepare)
 }
 
 // AddGather registers a plugin that makes messages of batches, as [AddTransform] does.
@@ -72,6 +83,14 @@ func AddSink[O any](r *Registry, name string, doc Doc, build func(Env, O) (pipel
 }
 
 func add[O, P any](r *Registry, kind Kind, name string, doc Doc, build func(Env, O) (P, error)) error {
+	return addPrepared(r, kind, name, doc, func(env Env, options O) (func() (P, error), error) {
+		return func() (P, error) { return build(env, options) }, nil
+	})
+}
+
+func addPrepared[O, P any](
+	r *Registry, kind Kind, name string, doc Doc, prepare func(Env, O) (func() (P, error), error),
+) error {
 	if name == "" {
 		return fmt.Errorf("plugins: a %s needs a name", kind)
 	}
@@ -93,10 +112,15 @@ func add[O, P any](r *Registry, kind Kind, name string, doc Doc, build func(Env,
 		r.plugins[kind] = make(map[string]plugin)
 	}
 
-	r.plugins[kind][name] = plugin{doc: doc, options: options, build: func(env Env, o any) (any, error) {
+	r.plugins[kind][name] = plugin{doc: doc, options: options, prepare: func(env Env, o any) (func() (any, error), error) {
 		options, _ := o.(O)
 
-		return build(env, options)
+		build, err := prepare(env, options)
+		if err != nil {
+			return nil, err
+		}
+
+		return func() (any, error) { return build() }, nil
 	}}
 
 	return nil
@@ -169,8 +193,25 @@ func (r *Registry) prepare(kind Kind, name string, options any, env Env) (func()
 		env.Log = zap.NewNop()
 	}
 
+	var (
+		mu    sync.Mutex // lanes start side by side
+		build func() (any, error)
+	)
+
 	return func() (any, error) {
-		v, err := p.build(env, into.Elem().Interface())
+		mu.Lock()
+		defer mu.Unlock()
+
+		if build == nil {
+			b, err := p.prepare(env, into.Elem().Interface())
+			if err != nil {
+				return nil, fmt.Errorf("plugins: %s %q: %w", kind, name, err)
+			}
+
+			build = b
+		}
+
+		v, err := build()
 		if err != nil {
 			return nil, fmt.Errorf("plugins: %s %q: %w", kind, name, err)
 		}

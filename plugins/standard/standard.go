@@ -10,12 +10,29 @@ import (
 	"github.com/millrace/millrace/plugins/discard"
 	"github.com/millrace/millrace/plugins/file"
 	"github.com/millrace/millrace/plugins/httpsink"
+	"github.com/millrace/millrace/plugins/sample"
+	"github.com/millrace/millrace/plugins/split"
 	"github.com/millrace/millrace/plugins/stdout"
 	"github.com/millrace/millrace/plugins/topic"
 )
 
 // Register adds every plugin to r. It fails when one of their names is taken.
 func Register(r *plugins.Registry) error {
+	return errors.Join(transforms(r), sinks(r))
+}
+
+func transforms(r *plugins.Registry) error {
+	return errors.Join(
+		plugins.AddTransform(r, "sample", sample.Doc(), func(_ plugins.Env, o sample.Options) (pipeline.Transform, error) {
+			return sample.New(o)
+		}),
+		plugins.AddTransform(r, "split", split.Doc(), func(_ plugins.Env, o split.Options) (pipeline.Transform, error) {
+			return split.New(o)
+		}),
+	)
+}
+
+func sinks(r *plugins.Registry) error {
 	return errors.Join(
 		plugins.AddSink(r, "discard", discard.Doc(), func(_ plugins.Env, o discard.Options) (pipeline.Sink, error) {
 			return discard.New(o), nil
