@@ -1,0 +1,80 @@
+package throttle
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// Transform is one lane of a [Limit].
+type Transform struct {
+	limit                     *Limit
+	passed, waited, waitedFor atomic.Int64
+}
+
+var (
+	_ pipeline.Transform = (*Transform)(nil)
+	_ pipeline.Meter     = (*Transform)(nil)
+)
+
+// Lanes returns the Lane of a new [Limit].
+func Lanes(o Options) (func() (pipeline.Transform, error), error) {
+	limit, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+
+	return limit.Lane, nil
+}
+
+// Lane returns a transform that shares the limit with all others that it returns. It never fails; its type is that of a
+// [pipeline.Stage].New.
+func (l *Limit) Lane() (pipeline.Transform, error) { return &Transform{limit: l}, nil }
+
+// Transform waits for the turn of m and emits it. When the context ends first, m fails and its turn goes to others.
+func (t *Transform) Transform(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
+	booked, wait := t.limit.book(m)
+
+	if wait > 0 {
+		if err := t.wait(ctx, wait); err != nil {
+			t.limit.giveBack(booked)
+
+			return fmt.Errorf("throttle: waiting for a turn that is %s away: %w", wait.Round(time.Millisecond), err)
+		}
+	}
+
+	if err := emit(m); err != nil {
+		return err
+	}
+
+	t.passed.Add(1)
+
+	return nil
+}
+
+func (t *Transform) wait(ctx context.Context, wait time.Duration) error {
+	start := time.Now()
+	timer := time.NewTimer(wait)
+
+	defer timer.Stop()
+
+	t.waited.Add(1)
+	defer func() { t.waitedFor.Add(int64(time.Since(start))) }()
+
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Meter returns what this lane has let pass and how long it was held up.
+func (t *Transform) Meter() map[string]int64 {
+	return map[string]int64{
+		"passed": t.passed.Load(), "waited": t.waited.Load(), "waited_ms": time.Duration(t.waitedFor.Load()).Milliseconds(),
+	}
+}
