@@ -7,11 +7,14 @@ import (
 
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/archive"
 	"github.com/millrace/millrace/plugins/compress"
 	"github.com/millrace/millrace/plugins/dedupe"
 	"github.com/millrace/millrace/plugins/discard"
 	"github.com/millrace/millrace/plugins/file"
 	"github.com/millrace/millrace/plugins/httpsink"
+	"github.com/millrace/millrace/plugins/jq"
+	"github.com/millrace/millrace/plugins/logger"
 	"github.com/millrace/millrace/plugins/sample"
 	"github.com/millrace/millrace/plugins/split"
 	"github.com/millrace/millrace/plugins/stdout"
@@ -21,7 +24,7 @@ import (
 
 // Register adds every plugin to r. It fails when one of their names is taken.
 func Register(r *plugins.Registry) error {
-	return errors.Join(transforms(r), sinks(r))
+	return errors.Join(transforms(r), gathers(r), sinks(r))
 }
 
 // newLane makes the instance of one lane.
@@ -39,6 +42,12 @@ func transforms(r *plugins.Registry) error {
 		plugins.AddStage(r, "dedupe", dedupe.Doc(), func(_ plugins.Env, o dedupe.Options) (newLane, error) {
 			return dedupe.Lanes(o)
 		}),
+		plugins.AddTransform(r, "jq", jq.Doc(), func(_ plugins.Env, o jq.Options) (pipeline.Transform, error) {
+			return jq.New(o)
+		}),
+		plugins.AddTransform(r, "log", logger.Doc(), func(env plugins.Env, o logger.Options) (pipeline.Transform, error) {
+			return logger.New(o, env.Log)
+		}),
 		plugins.AddTransform(r, "sample", sample.Doc(), func(_ plugins.Env, o sample.Options) (pipeline.Transform, error) {
 			return sample.New(o)
 		}),
@@ -48,6 +57,21 @@ func transforms(r *plugins.Registry) error {
 		plugins.AddStage(r, "throttle", throttle.Doc(), func(_ plugins.Env, o throttle.Options) (newLane, error) {
 			return throttle.Lanes(o)
 		}),
+		plugins.AddTransform(r, "unarchive", archive.UnarchiveDoc(),
+			func(_ plugins.Env, o archive.UnarchiveOptions) (pipeline.Transform, error) {
+				return archive.NewUnarchive(o)
+			}),
+	)
+}
+
+func gathers(r *plugins.Registry) error {
+	batch := func(_ plugins.Env, o archive.Options) (pipeline.BatchTransform, error) { return archive.New(o) }
+	alias := archive.Doc()
+	alias.Example = "archive: { format: array }"
+
+	return errors.Join(
+		plugins.AddGather(r, "archive", alias, batch),
+		plugins.AddGather(r, "batch", archive.Doc(), batch),
 	)
 }
 
