@@ -19,7 +19,10 @@ const shortestSecret = 4
 
 // Redactor takes secrets out of text that others have made, such as errors and log lines. The zero value changes nothing.
 // It is safe for concurrent use.
-type Redactor struct{ replacer *strings.Replacer }
+type Redactor struct {
+	secrets  []plugins.Secret
+	replacer *strings.Replacer
+}
 
 // NewRedactor returns a redactor of some secrets, also in the forms that they have inside of JSON and of Go's quotes.
 // Secrets of less than four bytes are left alone: they would be found everywhere.
@@ -58,7 +61,12 @@ func NewRedactor(secrets []plugins.Secret) Redactor {
 		return Redactor{}
 	}
 
-	return Redactor{replacer: strings.NewReplacer(pairs...)}
+	return Redactor{secrets: secrets, replacer: strings.NewReplacer(pairs...)}
+}
+
+// And returns a redactor of the secrets of both.
+func (r Redactor) And(other Redactor) Redactor {
+	return NewRedactor(slices.Concat(r.secrets, other.secrets))
 }
 
 // Redact returns text without the secrets.

@@ -12,7 +12,9 @@ import (
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/pipeline/jobfile"
 	"github.com/millrace/millrace/plugins"
-	"github.com/millrace/millrace/plugins/standard"
+	"github.com/millrace/millrace/plugins/discard"
+	"github.com/millrace/millrace/plugins/file"
+	"github.com/millrace/millrace/plugins/topic"
 )
 
 // update rewrites the expected texts in testdata and docs: go test ./pipeline/jobfile -update.
@@ -41,14 +43,11 @@ type deepOptions struct {
 	Strict bool                        `option:"strict"`
 }
 
-// registry returns the standard plugins, and some to be held against mistakes.
+// registry returns some of the standard plugins, and others to be held against mistakes.
 func registry(tb testing.TB) *plugins.Registry {
 	tb.Helper()
 
 	var r plugins.Registry
-	if err := standard.Register(&r); err != nil {
-		tb.Fatal(err)
-	}
 
 	add := func(err error) {
 		if err != nil {
@@ -56,6 +55,12 @@ func registry(tb testing.TB) *plugins.Registry {
 		}
 	}
 
+	add(plugins.AddSink(&r, "discard", discard.Doc(),
+		func(_ plugins.Env, o discard.Options) (pipeline.Sink, error) { return discard.New(o), nil }))
+	add(plugins.AddSink(&r, "file", file.Doc(),
+		func(env plugins.Env, o file.Options) (pipeline.Sink, error) { return file.New(o, env.Log) }))
+	add(plugins.AddSink(&r, "topic", topic.Doc(),
+		func(env plugins.Env, o topic.Options) (pipeline.Sink, error) { return topic.New(env.Publisher, o) }))
 	add(plugins.AddTransform(&r, "upper", plugins.Doc{Example: `upper: "!"`},
 		func(_ plugins.Env, o upperOptions) (pipeline.Transform, error) {
 			return pipeline.TransformFunc(func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
@@ -96,24 +101,24 @@ func variables() jobfile.Variables {
 }
 
 // golden compares text with what a file holds.
-func golden(t *testing.T, file, text string) {
+func golden(t *testing.T, path, text string) {
 	t.Helper()
 
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 
 		return
 	}
 
-	want, err := os.ReadFile(file)
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	if text != string(want) {
-		t.Errorf("%s (go test -update rewrites it)\ngot:\n%s\nwant:\n%s", file, text, want)
+		t.Errorf("%s (go test -update rewrites it)\ngot:\n%s\nwant:\n%s", path, text, want)
 	}
 }
 

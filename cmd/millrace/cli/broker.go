@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/millrace/millrace/cmd/millrace/control"
+	"github.com/millrace/millrace/consumer/embedded"
+	"github.com/millrace/millrace/pipeline/jobfile"
+)
+
+// options returns how a broker of a job file is opened.
+func options(e *jobfile.Embedded, log *zap.Logger) embedded.Options {
+	o := embedded.Options{
+		Dir: e.Dir, NoSync: e.NoSync, Logger: log, Retention: embedded.Retention{Age: e.KeepFor, Bytes: e.KeepBytes},
+	}
+
+	if e.DropUnread {
+		o.Retention.Unread = embedded.DropUnread
+	}
+
+	return o
+}
+
+// opened is a broker that this process has open, and serves to other ones.
+type opened struct {
+	*embedded.Broker
+
+	server *control.Server
+}
+
+// open opens a broker and serves it.
+func open(o embedded.Options) (*opened, error) {
+	broker, err := embedded.Open(o)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // its errors name the directory and the way out
+	}
+
+	server, err := control.Serve(o.Dir, broker)
+	if err != nil {
+		return nil, errors.Join(err, broker.Close())
+	}
+
+	return &opened{Broker: broker, server: server}, nil
+}
+
+// Close stops serving and closes the broker.
+func (o *opened) Close() error {
+	return errors.Join(o.server.Close(), o.Broker.Close())
+}
+
+// brokerFlag is the flag that names the broker of a command.
+const brokerFlag = "broker"
+
+const brokerHelp = "the broker's `directory`, or a job file that names it"
+
+// defaultBroker is the directory of the broker when none is named: the one in the job file that init writes.
+const defaultBroker = "data"
+
+// directory returns the directory that the broker flag means.
+func (a *app) directory(named string) (string, error) {
+	if ext := filepath.Ext(named); ext != ".yaml" && ext != ".yml" {
+		return named, nil
+	}
+
+	files, err := a.load([]string{named})
+	if err != nil {
+		return "", err
+	}
+
+	return files[0].Broker.Embedded.Dir, nil
+}
+
+// exists reports whether there is a broker's directory.
+func exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "FORMAT"))
+
+	return err == nil
+}
+
+// withBroker calls use with a client of the broker: of the process that has it open, or else of this one, which opens it
+// for as long as it takes.
+func (a *app) withBroker(ctx context.Context, named string, use func(context.Context, *control.Client) error) (err error) {
+	dir, err := a.directory(named)
+	if err != nil {
+		return err
+	}
+
+	client, err := control.Connect(ctx, dir)
+	if errors.Is(err, control.ErrNotServed) {
+		if !exists(dir) {
+			return fmt.Errorf("there is no broker in %s; run a job on it, make a topic with `millrace topics create`, "+
+				"or name another one with --broker", dir)
+		}
+
+		var broker *opened
+
+		if broker, err = open(embedded.Options{Dir: dir}); err != nil { //nolint:contextcheck // opening and closing take none
+			return err
+		}
+
+		defer func() { err = errors.Join(err, broker.Close()) }() //nolint:contextcheck // opening and closing take none
+
+		client, err = control.Connect(ctx, dir)
+	}
+
+	if err != nil {
+		return err //nolint:wrapcheck // it says where it is from
+	}
+
+	defer client.Close()
+
+	ctx, stop := a.untilInterrupted(ctx)
+	defer stop()
+
+	return use(ctx, client)
+}
+
+// untilInterrupted returns a context that ends with the first interrupt.
+func (a *app) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+
+	go func() {
+		select {
+		case <-a.Interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+
+	return ctx, cancel
+}
+
+// sinkTopics returns the topics that a job's sinks publish to, as far as the file says them.
+func sinkTopics(job *jobfile.Job) []string {
+	var topics []string
+
+	for _, sink := range job.Sinks() {
+		if sink.Plugin != "topic" {
+			continue
+		}
+
+		name, _ := sink.Options.(string)
+		if options, ok := sink.Options.(map[string]any); ok {
+			name, _ = options["name"].(string)
+		}
+
+		if name != "" && !strings.ContainsAny(name, "{}$") {
+			topics = append(topics, name)
+		}
+	}
+
+	return topics
+}
+
+// newTopicQueues is how many queues a topic gets that a job needs and nobody has made.
+const newTopicQueues = 4
+
+// makeTopics makes the topics of a file that are missing, and tells which. Where the file lists topics it means these only.
+func makeTopics(ctx context.Context, broker *embedded.Broker, file *jobfile.File, note func(string, ...any)) error {
+	wanted := file.Broker.Embedded.Topics
+	if wanted == nil {
+		wanted = make(map[string]int)
+
+		for _, job := range file.Jobs {
+			for _, topic := range slices.Concat(job.Topics(), sinkTopics(job)) {
+				wanted[topic] = newTopicQueues
+			}
+		}
+	}
+
+	there := broker.Topics()
+
+	for topic, queues := range wanted {
+		exists := slices.Contains(there, topic)
+		if exists && file.Broker.Embedded.Topics == nil {
+			continue
+		}
+
+		if err := broker.CreateTopic(ctx, topic, queues); err != nil {
+			return fmt.Errorf("%s: %w", file.Name, err)
+		}
+
+		if !exists {
+			note("made topic %s with %s", topic, plural(queues, "queue"))
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/cmd/millrace/control"
+	"github.com/millrace/millrace/consumer/embedded"
+)
+
+func (a *app) offsetsCommand() *cobra.Command {
+	var (
+		broker string
+		asJSON bool
+	)
+
+	cmd := &cobra.Command{
+		Use:     "offsets [GROUP]",
+		Short:   "Show how far groups are, or make one go on elsewhere",
+		GroupID: groupBroker,
+		Example: `  millrace offsets
+  millrace offsets quakes
+  millrace offsets reset quakes quakes/2 first`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBroker(cmd.Context(), broker, func(ctx context.Context, c *control.Client) error {
+				return a.listOffsets(ctx, c, strings.Join(args, ""), asJSON)
+			})
+		},
+	}
+
+	cmd.PersistentFlags().StringVarP(&broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+
+	cmd.AddCommand(&cobra.Command{
+		Use:   "reset GROUP TOPIC[/QUEUE] POSITION",
+		Short: "Make a group go on at another offset",
+		Long: `Reset makes a group go on at a position, in all queues of a topic or in one: first, last, an offset, a time such as
+2026-01-31T12:00:00Z, or how long ago, such as 90m. From there on everything is done again; everything below counts as finished.
+It works on running jobs, without a restart, as on groups that nobody works for.`,
+		Example: `  millrace offsets reset quakes first
+  millrace offsets reset quakes quakes/2 1204
+  millrace offsets reset quakes 90m`,
+		Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			reset, err := resetOf(args[0], args[1], args[2])
+			if err != nil {
+				return err
+			}
+
+			return a.withBroker(cmd.Context(), broker, func(ctx context.Context, c *control.Client) error {
+				moved, err := c.Reset(ctx, reset)
+				for _, m := range moved {
+					from := "the start"
+					if m.Stored {
+						from = number(m.From)
+					}
+
+					_, _ = fmt.Fprintf(a.Out, "%s  %s → %s\n", m.Queue, from, number(m.To))
+				}
+
+				return err //nolint:wrapcheck // it says what is wrong
+			})
+		},
+	})
+
+	return cmd
+}
+
+// resetOf reads the arguments of a reset.
+func resetOf(group, what, position string) (control.Reset, error) {
+	to, err := control.ParsePosition(position)
+	if err != nil {
+		return control.Reset{}, usagef("offsets reset: %w", err)
+	}
+
+	topic, queue, one := strings.Cut(what, "/")
+	r := control.Reset{Group: group, Topic: topic, Queue: -1, To: to}
+
+	if !one {
+		return r, nil
+	}
+
+	if r.Queue, err = strconv.Atoi(queue); err != nil || r.Queue < 0 {
+		return r, usagef("offsets reset: %q is no queue; write it like %s/0", what, topic)
+	}
+
+	return r, nil
+}
+
+func (a *app) listOffsets(ctx context.Context, c *control.Client, group string, asJSON bool) error {
+	d, err := c.Describe(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what is wrong
+	}
+
+	groups := []embedded.GroupInfo{}
+
+	for _, g := range d.Groups {
+		if group == g.Name || group == "" && len(g.Offsets)+len(g.Members) > 0 {
+			groups = append(groups, g)
+		}
+	}
+
+	if asJSON {
+		return a.encode(groups)
+	}
+
+	rows := [][]string{{"GROUP", "QUEUE", "OFFSET", "LAG", "MEMBERS"}}
+
+	for _, g := range groups {
+		members := strings.Join(g.Members, ", ")
+		if len(g.Offsets) == 0 {
+			rows = append(rows, []string{g.Name, "", "", "", members})
+		}
+
+		for _, o := range g.Offsets {
+			rows = append(rows, []string{g.Name, o.Queue.String(), number(o.Next), number(o.Lag), members})
+		}
+	}
+
+	text := table(rows)
+	if len(rows) == 1 {
+		text = "no group has stored an offset\n"
+	}
+
+	_, err = io.WriteString(a.Out, text)
+
+	return err //nolint:wrapcheck // of the output
+}

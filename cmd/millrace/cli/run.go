@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/cmd/millrace/control"
+	"github.com/millrace/millrace/pipeline/jobfile"
+	"github.com/millrace/millrace/plugins"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	untilEnd, quiet, asJSON, verbose bool
+
+	drain    time.Duration
+	instance string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+
+	cmd := &cobra.Command{
+		Use:     "run [FILE]...",
+		Short:   "Run the jobs of job files until they are told to stop",
+		GroupID: groupJobs,
+		Long: `Run runs the jobs of one or several files, which name the same broker. Topics that they need and that are not
+there are made, unless the file lists the broker's topics itself. On a terminal progress is drawn in place, elsewhere a line is
+printed now and then; both go to the error output, so that the output belongs to the jobs. While they run, all other commands
+work on the same broker: produce, consume, topics, offsets, status, why.
+
+^C (or SIGTERM) drains: nothing new is pulled, what is in flight is finished and committed, for up to --drain. A second one stops
+at once. Either way it is said what is left unfinished; it comes again. The exit code is 0 when nothing is, 4 when something is,
+130 after a second ^C.
+
+FILE is job.yaml when none is named.`,
+		Example: `  millrace run
+  millrace run quakes.yaml alerts.yaml
+  millrace run --until-end --quiet backfill.yaml`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), filesOf(args), f) },
+	}
+
+	cmd.Flags().BoolVar(&f.untilEnd, "until-end", false, "drain and end when everything that is published is worked off")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show errors only")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write what happens as lines of JSON to the output")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show also what is logged for information")
+	cmd.Flags().DurationVar(&f.drain, "drain", 30*time.Second, "how long work in flight may take after the first ^C")
+	cmd.Flags().StringVar(&f.instance, "instance", "", "this member's `name` in the consumer groups; broadcast jobs need one")
+
+	return cmd
+}
+
+// session is one run of jobs.
+type session struct {
+	*app
+	runFlags
+
+	screen *screen
+	redact jobfile.Redactor
+	broker *opened
+	log    *zap.Logger
+	jobs   []*running
+	began  time.Time
+	// telling is held by who writes an event to the output.
+	telling sync.Mutex
+}
+
+// running is a job of a session.
+type running struct {
+	*actors.Running
+
+	name string
+	// told: it has been said that it runs.
+	told bool
+	// last is the snapshot that was shown last.
+	last *actors.Snapshot
+	// report is how it ended.
+	report *actors.Report
+}
+
+func (a *app) run(ctx context.Context, names []string, f runFlags) error {
+	if f.drain <= 0 {
+		return usagef("run: --drain is %v; use a time above 0, or ^C twice to stop at once", f.drain)
+	}
+
+	files, err := a.load(names)
+	if err != nil {
+		return err
+	}
+
+	if err := sameBroker(files); err != nil {
+		return err
+	}
+
+	s := &session{app: a, runFlags: f}
+
+	for _, file := range files {
+		s.redact = s.redact.And(file.Redactor)
+	}
+
+	s.screen = newScreen(a.Err, s.redact.Writer(a.Err), f.quiet || f.asJSON)
+	s.log = logger(s.screen, f.verbose)
+
+	o := options(files[0].Broker.Embedded, s.log)
+	if s.broker, err = open(o); err != nil { //nolint:contextcheck // opening and closing take none
+		return err
+	}
+
+	err = s.run(ctx, files)
+
+	if err = errors.Join(err, s.broker.Close()); err == nil { //nolint:contextcheck // opening and closing take none
+		return nil
+	}
+
+	// Errors of plugins and of the broker may have what variables have put into the file.
+	return s.redacted(err)
+}
+
+// redacted returns an error with the same exit code whose text has no secrets.
+func (s *session) redacted(err error) error {
+	code := ExitFailed
+
+	if coded, ok := errors.AsType[*codeError](err); ok {
+		if coded.err == nil {
+			return coded
+		}
+
+		code = coded.code
+	}
+
+	return &codeError{code: code, err: errors.New(s.redact.Redact(err.Error()))}
+}
+
+// sameBroker refuses files with several brokers.
+func sameBroker(files []*jobfile.File) error {
+	first := files[0]
+
+	for _, f := range files[1:] {
+		a, b := *first.Broker.Embedded, *f.Broker.Embedded
+		a.Dir, b.Dir = filepath.Clean(a.Dir), filepath.Clean(b.Dir)
+		a.Topics, b.Topics = nil, nil
+
+		if !reflect.DeepEqual(a, b) {
+			return fmt.Errorf("%s and %s name different brokers; run them by a command each", first.Name, f.Name)
+		}
+	}
+
+	return nil
+}
+
+// logger returns a logger that writes to the screen.
+func logger(s *screen, verbose bool) *zap.Logger {
+	level := zap.ErrorLevel // what is worth a warning is told as an event
+	if verbose {
+		level = zap.InfoLevel
+	}
+
+	encoder := zap.NewDevelopmentEncoderConfig()
+	encoder.EncodeTime = zapcore.TimeEncoderOfLayout(time.TimeOnly)
+
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoder), zapcore.AddSync(s), level))
+}
+
+func (s *session) run(ctx context.Context, files []*jobfile.File) error {
+	for _, file := range files {
+		if err := makeTopics(ctx, s.broker.Broker, file, s.screen.notef); err != nil {
+			return err
+		}
+	}
+
+	if err := s.start(files); err != nil {
+		s.drainAll(-1)
+
+		return err
+	}
+
+	interrupted := s.watch(ctx)
+
+	return s.finish(interrupted)
+}
+
+// start starts the jobs, the last one first, since it may take what the ones before it publish.
+func (s *session) start(files []*jobfile.File) error {
+	s.began = time.Now()
+	env := plugins.Env{Log: s.log, Publisher: s.broker}
+
+	var jobs []*jobfile.Job
+	for _, file := range files {
+		jobs = append(jobs, file.Jobs...)
+	}
+
+	s.jobs = make([]*running, 0, len(jobs))
+
+	for _, job := range slices.Backward(jobs) {
+		built, err := job.Build(env)
+		if err != nil {
+			return err //nolint:wrapcheck // it says where it is from
+		}
+
+		r, err := actors.Start(built, s.broker, actors.Options{
+			Logger: s.log, DrainBudget: s.drain, Instance: s.instance,
+		})
+		if err != nil {
+			return err //nolint:wrapcheck // as above
+		}
+
+		r.OnEvent(s.tell)
+		s.jobs = append([]*running{{Running: r, name: job.Name}}, s.jobs...)
+		s.broker.server.Run(control.Job{Group: job.Group(), Running: r})
+	}
+
+	return nil
+}

@@ -1,0 +1,267 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/consumer/embedded"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// maxRequest bounds what is read of a request; a published batch is cut to fit by the client.
+const maxRequest = 64 << 20
+
+// Job is a job that runs on a served broker.
+type Job struct {
+	*actors.Running
+
+	// Group is the job's consumer group.
+	Group string
+}
+
+// Server serves an open broker, and the jobs that run on it.
+type Server struct {
+	broker *embedded.Broker
+	http   *http.Server
+	served chan error
+	// life ends with the server: what reads a topic stops.
+	cancel context.CancelFunc
+
+	mu   sync.Mutex
+	jobs []Job // guarded by mu
+	// readers are the numbers of those who read a topic now; guarded by mu.
+	readers map[int]bool
+}
+
+// Serve serves a broker from now on, until Close. The broker is the caller's, and closed after the server.
+func Serve(dir string, broker *embedded.Broker) (*Server, error) {
+	path, err := socket(dir)
+	if err != nil {
+		return nil, err
+	}
+
+	// Who has the broker open is the only one to serve it, so what lies there is of a process that was killed.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+
+	life, cancel := context.WithCancel(context.Background())
+
+	listener, err := new(net.ListenConfig).Listen(life, "unix", path)
+	if err != nil {
+		cancel()
+
+		return nil, fmt.Errorf("control: %w", err)
+	}
+
+	if err := os.Chmod(path, 0o600); err != nil {
+		cancel()
+
+		return nil, errors.Join(fmt.Errorf("control: %w", err), listener.Close())
+	}
+
+	s := &Server{broker: broker, served: make(chan error, 1), cancel: cancel, readers: make(map[int]bool)}
+	s.http = &http.Server{
+		Handler:           s.routes(),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return life },
+	}
+
+	go func() { s.served <- s.http.Serve(listener) }()
+
+	return s, nil
+}
+
+// Run tells the server which jobs run on the broker.
+func (s *Server) Run(jobs ...Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.jobs = append(s.jobs, jobs...)
+}
+
+// Close stops serving and waits until no request is answered any more.
+func (s *Server) Close() error {
+	s.cancel()
+
+	const patience = 5 * time.Second
+
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+
+	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+
+	if err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+
+	return nil
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+
+	mux.HandleFunc("GET /broker", answer(func(r *http.Request) (any, error) { return s.broker.Describe(r.Context()) }))
+	mux.HandleFunc("GET /jobs", answer(s.snapshots))
+	mux.HandleFunc("POST /topics", answer(s.createTopic))
+	mux.HandleFunc("POST /messages", answer(s.publish))
+	mux.HandleFunc("POST /offsets", answer(s.reset))
+	mux.HandleFunc("GET /messages", s.read)
+
+	return mux
+}
+
+// answer makes a handler of what returns a value or an error.
+func answer(ask func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+
+		v, err := ask(r)
+		if err != nil {
+			fail(w, err)
+
+			return
+		}
+
+		w.Header().Set("Content-Type", "application/json")
+
+		_ = json.NewEncoder(w).Encode(v)
+	}
+}
+
+func fail(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+
+	_ = json.NewEncoder(w).Encode(problem{Error: err.Error()}) //nolint:errchkjson // there is nobody left to be told
+}
+
+// running returns the jobs.
+func (s *Server) running() []Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	return slices.Clone(s.jobs)
+}
+
+func (s *Server) snapshots(r *http.Request) (any, error) {
+	snapshots := []*actors.Snapshot{}
+
+	for _, job := range s.running() {
+		snapshot, err := job.Snapshot(r.Context())
+		if errors.Is(err, actors.ErrStopped) {
+			continue
+		}
+
+		if err != nil {
+			return nil, err //nolint:wrapcheck // the client says where it comes from
+		}
+
+		snapshots = append(snapshots, snapshot)
+	}
+
+	return snapshots, nil
+}
+
+func (s *Server) createTopic(r *http.Request) (any, error) {
+	var topic topicRequest
+	if err := json.NewDecoder(r.Body).Decode(&topic); err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+
+	return nil, s.broker.CreateTopic(r.Context(), topic.Name, topic.Queues) //nolint:wrapcheck // the client says it in its words
+}
+
+func (s *Server) publish(r *http.Request) (any, error) {
+	var messages []*pipeline.Message
+
+	decoder := json.NewDecoder(r.Body)
+
+	for {
+		var m Message
+
+		err := decoder.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("control: %w", err)
+		}
+
+		messages = append(messages, &pipeline.Message{
+			ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body,
+		})
+	}
+
+	err := s.broker.Publish(r.Context(), r.URL.Query().Get("topic"), messages)
+
+	return nil, err //nolint:wrapcheck // the client says it in its words
+}
+
+// read streams a topic as lines of JSON. A failure on the way is a last line with an error.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+
+	from, err := ParsePosition(query.Get("from"))
+	if err != nil {
+		fail(w, err)
+
+		return
+	}
+
+	follow, _ := strconv.ParseBool(query.Get("follow"))
+
+	number := s.takeNumber()
+	defer s.giveNumber(number)
+
+	w.Header().Set("Content-Type", "application/jsonl")
+
+	out := &stream{encoder: json.NewEncoder(w), flush: http.NewResponseController(w).Flush}
+
+	err = readTopic(r.Context(), s.broker, Read{Topic: query.Get("topic"), From: from, Follow: follow}, number, out)
+	if err != nil && r.Context().Err() == nil {
+		_ = out.encoder.Encode(line{Error: err.Error()}) //nolint:errchkjson // there is nobody left to be told
+	}
+}
+
+// takeNumber returns the lowest number that no other reader has, so that readers leave few names behind.
+func (s *Server) takeNumber() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	number := 1
+	for s.readers[number] {
+		number++
+	}
+
+	s.readers[number] = true
+
+	return number
+}
+
+func (s *Server) giveNumber(number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	delete(s.readers, number)
+}
