@@ -1,0 +1,121 @@
+package standard_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/compress"
+	"github.com/millrace/millrace/plugins/pluginstest"
+	"github.com/millrace/millrace/plugins/standard"
+	"github.com/millrace/millrace/plugins/stdout"
+)
+
+// list returns a message whose body is a JSON array.
+func list(n int) *pipeline.Message { return pluginstest.Message(n, fmt.Sprintf(`[%d,{"n":%d}]`, n, n)) }
+
+// packed returns a message that compress has been at.
+func packed(n int) *pipeline.Message {
+	var body bytes.Buffer
+
+	w := gzip.NewWriter(&body)
+	_, _ = io.WriteString(w, strings.Repeat(strconv.Itoa(n), 100))
+	_ = w.Close()
+
+	m := pluginstest.Message(n, body.String())
+	m.SetProp(compress.PropEncoding, "gzip")
+
+	return m
+}
+
+// use is how a plugin is put through the suite.
+type use struct {
+	options any
+	// with finishes the subject; may be nil.
+	with func(t *testing.T, s *pluginstest.Subject)
+}
+
+func good(messages func(n int) *pipeline.Message) func(*testing.T, *pluginstest.Subject) {
+	return func(_ *testing.T, s *pluginstest.Subject) { s.Good = messages }
+}
+
+func uses(t *testing.T) map[string]use {
+	t.Helper()
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	t.Cleanup(server.Close)
+
+	return map[string]use{
+		"transform compress":   {options: "zstd"},
+		"transform decompress": {with: good(packed)},
+		"transform dedupe":     {},
+		"transform jq":         {options: "., {a: .n}"},
+		"transform log":        {},
+		"transform sample":     {options: map[string]any{"share": 0.9, "by": "key"}},
+		"transform split":      {with: good(list)},
+		"transform throttle":   {options: 1_000_000},
+		"transform unarchive":  {options: "array", with: good(list)},
+		"gather archive":       {options: "messages"},
+		"gather batch":         {options: "array"},
+		"sink discard":         {},
+		"sink file":            {options: map[string]any{"path": filepath.Join(t.TempDir(), "{day}.jsonl")}},
+		"sink http":            {options: server.URL},
+		"sink stdout": {with: func(_ *testing.T, s *pluginstest.Subject) {
+			s.New = func(tb testing.TB) any {
+				tb.Helper()
+
+				sink, err := stdout.New(stdout.Options{}, nowhere{})
+				if err != nil {
+					tb.Error(err)
+				}
+
+				return sink
+			}
+		}},
+		"sink topic": {options: "alerts"},
+	}
+}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+
+func TestEveryPluginPassesTheSuite(t *testing.T) {
+	t.Parallel()
+
+	var r plugins.Registry
+	if err := standard.Register(&r); err != nil {
+		t.Fatal(err)
+	}
+
+	table := uses(t)
+
+	for _, d := range r.Describe() {
+		name := string(d.Kind) + " " + d.Name
+
+		u, ok := table[name]
+		if !ok {
+			t.Errorf("the %s is not in the table of this test; put it in, with options that work", name)
+
+			continue
+		}
+
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := pluginstest.Of(t, &r, d.Kind, d.Name, u.options, plugins.Env{Publisher: nowhere{}})
+			if u.with != nil {
+				u.with(t, &s)
+			}
+
+			pluginstest.Test(t, s)
+		})
+	}
+}
