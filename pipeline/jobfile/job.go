@@ -39,6 +39,9 @@ func (j *Job) Group() string {
 	return j.spec.Source.Group
 }
 
+// Broadcast reports whether every member reads everything, so that failed messages are dropped.
+func (j *Job) Broadcast() bool { return j.spec.Source.Broadcast }
+
 // DeadLetters returns the topic of the job's dead letters; empty means the group's own.
 func (j *Job) DeadLetters() string { return j.spec.Retry.DeadLetterTopic }
 

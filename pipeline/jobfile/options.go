@@ -10,6 +10,9 @@ import (
 	"github.com/millrace/millrace/plugins"
 )
 
+// typeAny is the type of an option that takes what there is.
+const typeAny = "any"
+
 // uses reads the plugins of a channel.
 func (d *decoder) uses(j *Job, channel int, f fields) uses {
 	var u uses
@@ -313,7 +316,7 @@ func (d *decoder) entriesOf(n *node, o plugins.Option) map[string]any {
 		inner := o
 		inner.Table = false
 
-		if !o.Table && o.Type != "any" {
+		if !o.Table && o.Type != typeAny {
 			inner = plugins.Option{Type: "text"}
 			if i := slices.IndexFunc(o.Options, func(o plugins.Option) bool { return o.Name == e.key }); i >= 0 {
 				inner = o.Options[i]
@@ -332,11 +335,11 @@ func typed(text, want string) any {
 
 	switch v.(type) {
 	case bool:
-		if want == "boolean" || want == "any" {
+		if want == "boolean" || want == typeAny {
 			return v
 		}
 	case int64, float64:
-		if want == "integer" || want == "number" || want == "any" {
+		if want == "integer" || want == "number" || want == typeAny {
 			return v
 		}
 	}

@@ -28,8 +28,10 @@ const (
 type reader struct {
 	file      string
 	variables Variables
-	mistakes  mistakes
-	secrets   []plugins.Secret
+	// literal: the file has no variables; ${ stands for itself.
+	literal  bool
+	mistakes mistakes
+	secrets  []plugins.Secret
 	// anchors are those of the present document that have been read to their end.
 	anchors map[string]*node
 	nodes   int

@@ -69,6 +69,10 @@ func (r *reader) written(n *node, t *token.Token) {
 
 // expand replaces the variables in a text. A plain text is then what it looks like, as if it had been written so.
 func (r *reader) expand(n *node) {
+	if r.literal {
+		return
+	}
+
 	e, err := r.variables.expand(n.text)
 	if err != nil {
 		r.mistakef(n.at, "%v", err)

@@ -60,7 +60,7 @@ func (c *Command) root(registry *plugins.Registry) *cobra.Command {
 	})
 
 	root.AddCommand(
-		a.runCommand(), a.lintCommand(), a.statusCommand(), a.whyCommand(), a.pluginsCommand(),
+		a.runCommand(), a.lintCommand(), a.testCommand(), a.statusCommand(), a.whyCommand(), a.pluginsCommand(),
 		a.produceCommand(), a.consumeCommand(), a.topicsCommand(), a.offsetsCommand(),
 		a.versionCommand(),
 	)
