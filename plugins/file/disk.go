@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 )
 
 // handle is what a sink needs of its open file; tests put faults into it.
@@ -25,6 +26,8 @@ type opened struct {
 	file handle
 	// size is the length of the file, good the end of its last complete line.
 	size, good int64
+	// modified is when it was last written to.
+	modified time.Time
 }
 
 // openFile opens a file for appending, makes it when it is missing, and looks for the end of its last complete line.
@@ -43,7 +46,7 @@ func openFile(path string) (opened, error) {
 
 	info, err := f.Stat()
 	if err == nil {
-		o.size = info.Size()
+		o.size, o.modified = info.Size(), info.ModTime()
 		o.good, err = lastLineEnd(f, o.size)
 	}
 

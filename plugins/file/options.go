@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 
 	"github.com/millrace/millrace/plugins"
@@ -13,13 +14,49 @@ type Options struct {
 	Path string `help:"The file; it and its folder are made when they are missing." option:"path,required,main"`
 	// Fsync says when the file is made safe against a power cut. The zero value is [FsyncBatch].
 	Fsync Fsync `default:"batch" help:"When what is written is made safe against a power cut." option:"fsync"`
+	// Rotate says when a file is put aside and a new one begun. The zero value never does.
+	Rotate Rotate `help:"When a file is put aside and a new one begun." option:"rotate"`
+	// Compress says how a file is packed that was put aside. The zero value leaves it as it is.
+	Compress Compress `default:"none" help:"How a file that was put aside is packed." option:"compress"`
+}
+
+// Rotate says when a file is put aside; whichever comes first. The zero value is never.
+type Rotate struct {
+	// Size is how large a file may get, in bytes. A batch is never divided: a larger one has a file for itself.
+	Size plugins.Size `help:"The largest size of a file; a larger batch has one for itself." option:"size"`
+	// Every divides time into spans, counted from midnight UTC, each with a file of its own. A file is put aside when the next
+	// line is written, so the last one stays where it is while nothing comes.
+	Every plugins.Duration `help:"The span of time that a file covers, such as 1h: full hours in UTC." option:"every"`
+}
+
+var _ plugins.Validator = Options{}
+
+// Validate refuses what would pack nothing.
+func (o Options) Validate() error {
+	if o.Compress != CompressNone && o.Rotate == (Rotate{}) {
+		return errors.New("compress: packs files that were put aside, and rotate says of none; set rotate.size or rotate.every")
+	}
+
+	return nil
 }
 
 // Doc is what the plugin says of itself.
 func Doc() plugins.Doc {
 	return plugins.Doc{
 		Summary: "Appends each body as a line to a file.",
-		Example: "file: { path: out/alerts.jsonl, fsync: batch }",
+		Text: "A body must be one line of valid JSON; others are rejected. Lines are never torn: what a crash has left of a " +
+			"line is cut off when the file is opened again.\n\n" +
+			"A file that was put aside has the time in its name: alerts.jsonl becomes alerts-20261231T235959.jsonl, and with " +
+			"an ending of .gz or .zst once it is packed. Packing goes on beside the writing; what a crash has interrupted is " +
+			"packed when the file is opened again.",
+		Example: "file: { path: out/alerts.jsonl, fsync: batch, rotate: { size: 64MiB, every: 24h }, compress: zstd }",
+		Metrics: []plugins.Metric{
+			{Name: "lines", Help: "Lines written for good."},
+			{Name: "bytes", Help: "Bytes of these lines."},
+			{Name: "torn", Help: "Bytes of unfinished last lines that were cut off."},
+			{Name: "rotated", Help: "Files put aside."},
+			{Name: "compressed", Help: "Files packed."},
+		},
 	}
 }
 
@@ -30,7 +67,7 @@ type Fsync uint8
 const (
 	// FsyncBatch: before Write returns. What a job has finished survives a power cut.
 	FsyncBatch Fsync = iota
-	// FsyncNever: on Close only. What a job has finished survives its process, not a power cut.
+	// FsyncNever: when a file is closed only. What a job has finished survives its process, not a power cut.
 	FsyncNever
 )
 
@@ -54,4 +91,57 @@ func (f *Fsync) UnmarshalText(text []byte) error {
 	}
 
 	return nil
+}
+
+// Compress says how a file is packed.
+type Compress uint8
+
+// The ways to pack.
+const (
+	// CompressNone: not at all.
+	CompressNone Compress = iota
+	// CompressGzip: as gzip does, which everybody can read.
+	CompressGzip
+	// CompressZstd: as zstd does, which is several times faster and packs better.
+	CompressZstd
+)
+
+var (
+	_ encoding.TextUnmarshaler = (*Compress)(nil)
+	_ plugins.Typed            = Compress(0)
+)
+
+// OptionType lists the ways to pack.
+func (Compress) OptionType() (name string, values []string) {
+	return "text", []string{"none", "gzip", "zstd"}
+}
+
+// UnmarshalText parses none, gzip or zstd.
+func (c *Compress) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "none":
+		*c = CompressNone
+	case "gzip":
+		*c = CompressGzip
+	case "zstd":
+		*c = CompressZstd
+	default:
+		return fmt.Errorf("%q is none of none, gzip and zstd", text)
+	}
+
+	return nil
+}
+
+// ending is what the name of a packed file ends in.
+func (c Compress) ending() string {
+	switch c {
+	case CompressGzip:
+		return ".gz"
+	case CompressZstd:
+		return ".zst"
+	case CompressNone:
+		return ""
+	default:
+		return ""
+	}
 }

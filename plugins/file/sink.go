@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -32,12 +33,12 @@ type Sink struct {
 	options Options
 	log     *zap.Logger
 	open    func(path string) (opened, error)
+	packer  *packer
 
 	// turn is held by the call that uses the fields below; taking it can be given up, unlike a mutex.
 	turn   chan struct{}
-	file   handle // nil while the sink is not open
-	size   int64  // the end of the last good line
-	torn   bool   // behind size there is a rest that could not be cut off yet
+	ready  bool   // between Open and Close
+	lines  *lines // nil when the file has to be opened first
 	buffer []byte
 	stats  Stats
 }
@@ -48,11 +49,14 @@ type Stats struct {
 	Lines, Bytes int64
 	// Torn is how many bytes of an unfinished last line Open has cut off.
 	Torn int64
+	// Rotated is how many files were put aside, Compressed how many were packed.
+	Rotated, Compressed int64
 }
 
 var (
 	_ pipeline.Sink   = (*Sink)(nil)
 	_ pipeline.Opener = (*Sink)(nil)
+	_ pipeline.Meter  = (*Sink)(nil)
 )
 
 // New returns a sink that is not open yet. A nil log logs nothing.
@@ -61,11 +65,17 @@ func New(o Options, log *zap.Logger) (*Sink, error) {
 		return nil, errors.New("file: a path is required")
 	}
 
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+
 	if log == nil {
 		log = zap.NewNop()
 	}
 
-	return &Sink{options: o, log: log, open: openFile, turn: make(chan struct{}, 1)}, nil
+	return &Sink{
+		options: o, log: log, open: openFile, packer: &packer{how: o.Compress, log: log}, turn: make(chan struct{}, 1),
+	}, nil
 }
 
 // Open opens or makes the file and cuts off an unfinished last line, which it logs and counts in [Stats].
@@ -76,26 +86,16 @@ func (s *Sink) Open(ctx context.Context) error {
 	}
 	defer s.give()
 
-	if s.file != nil {
+	if s.ready {
 		return fmt.Errorf("file: %s is open already", s.options.Path)
 	}
 
-	o, err := s.open(s.options.Path)
+	l, err := s.openLines(s.options.Path)
 	if err != nil {
-		return fmt.Errorf("file: %w", err)
+		return err
 	}
 
-	if rest := o.size - o.good; rest > 0 {
-		if err := o.file.Truncate(o.good); err != nil {
-			return errors.Join(fmt.Errorf("file: cutting off an unfinished last line: %w", err), o.file.Close())
-		}
-
-		s.stats.Torn += rest
-		s.log.Warn("cut off an unfinished last line",
-			zap.String("path", s.options.Path), zap.Int64("at", o.good), zap.Int64("bytes", rest))
-	}
-
-	s.file, s.size, s.torn = o.file, o.good, false
+	s.lines, s.ready = l, true
 
 	return nil
 }
@@ -108,13 +108,13 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	}
 	defer s.give()
 
-	if s.file == nil {
+	if !s.ready {
 		return errClosed
 	}
 
 	var failures pipeline.BatchError
 
-	lines := s.buffer[:0]
+	text := s.buffer[:0]
 
 	for i, m := range batch {
 		if bytes.IndexByte(m.Body, '\n') >= 0 || !json.Valid(m.Body) {
@@ -123,14 +123,14 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 			continue
 		}
 
-		lines = append(append(lines, m.Body...), '\n')
+		text = append(append(text, m.Body...), '\n')
 	}
 
-	if cap(lines) <= keptBuffer {
-		s.buffer = lines
+	if cap(text) <= keptBuffer {
+		s.buffer = text
 	}
 
-	if err := s.append(lines); err != nil {
+	if err := s.append(text); err != nil {
 		return fmt.Errorf("file: %s: %w", s.options.Path, err)
 	}
 
@@ -139,62 +139,67 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	return failures.Err()
 }
 
-// append writes all lines or, as far as a reader can see after an error, none.
-func (s *Sink) append(lines []byte) error {
-	if len(lines) == 0 {
+// append writes a text into the file, or into a new one when it is time for that.
+func (s *Sink) append(text []byte) error {
+	if len(text) == 0 {
 		return nil
 	}
 
-	if err := s.mend(); err != nil {
+	if err := s.reopen(); err != nil {
 		return err
 	}
 
-	if err := s.untouched(); err != nil {
+	if s.options.Rotate.due(s.lines, int64(len(text)), time.Now()) {
+		if err := errors.Join(s.rotate(), s.reopen()); err != nil {
+			return err
+		}
+	}
+
+	if err := s.lines.append(text, s.options.Fsync); err != nil {
 		return err
 	}
 
-	_, err := s.file.Write(lines)
-	if err == nil && s.options.Fsync == FsyncBatch {
-		err = s.file.Sync()
-	}
-
-	if err != nil {
-		s.torn = true
-
-		return errors.Join(err, s.mend())
-	}
-
-	s.size += int64(len(lines))
-	s.stats.Bytes += int64(len(lines))
+	s.stats.Bytes += int64(len(text))
 
 	return nil
 }
 
-// mend cuts off what a failed batch has left behind.
-func (s *Sink) mend() error {
-	if !s.torn {
+// reopen opens the file unless it is open.
+func (s *Sink) reopen() error {
+	if s.lines != nil {
 		return nil
 	}
 
-	if err := s.file.Truncate(s.size); err != nil {
-		return fmt.Errorf("cutting off an unfinished batch: %w", err)
+	l, err := s.openLines(s.options.Path)
+	if err == nil {
+		s.lines = l
 	}
 
-	s.torn = false
-
-	return nil
+	return err
 }
 
-// untouched checks that the file ends where the sink has left it.
-func (s *Sink) untouched() error {
-	info, err := s.file.Stat()
-	if err != nil {
-		return fmt.Errorf("looking up the size: %w", err)
+// rotate puts the file aside. When it fails the file is as it was, and the next batch tries it again.
+func (s *Sink) rotate() error {
+	if err := errors.Join(s.lines.mend(), s.lines.untouched()); err != nil {
+		return err
 	}
 
-	if now := info.Size(); now != s.size {
-		return fmt.Errorf("the file was left with %d bytes and has %d: somebody else writes to it; "+
-			"give each sink a file of its own", s.size, now)
+	l := s.lines
+	s.lines = nil
+
+	if err := l.close(); err != nil {
+		return err
+	}
+
+	name, err := l.putAside()
+	if err != nil {
+		return err
+	}
+
+	s.stats.Rotated++
+
+	if s.options.Compress != CompressNone {
+		s.packer.add(name)
 	}
 
 	return nil
@@ -205,23 +210,37 @@ func (s *Sink) Stats() Stats {
 	s.turn <- struct{}{}
 	defer s.give()
 
-	return s.stats
+	stats := s.stats
+	stats.Compressed = s.packer.count()
+
+	return stats
 }
 
-// Close makes what was written safe against a power cut and closes the file. Closing twice, or what was never opened,
-// does nothing.
+// Meter returns the counters as [Sink.Stats] does.
+func (s *Sink) Meter() map[string]int64 {
+	stats := s.Stats()
+
+	return map[string]int64{
+		"lines": stats.Lines, "bytes": stats.Bytes, "torn": stats.Torn, "rotated": stats.Rotated, "compressed": stats.Compressed,
+	}
+}
+
+// Close makes what was written safe against a power cut, closes the file, and waits for the packing of others. Closing twice,
+// or what was never opened, does nothing.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer s.give()
 
-	if s.file == nil {
+	s.packer.wait()
+
+	l := s.lines
+	s.lines, s.ready = nil, false
+
+	if l == nil {
 		return nil
 	}
 
-	err := errors.Join(s.file.Sync(), s.file.Close())
-	s.file = nil
-
-	if err != nil {
+	if err := l.close(); err != nil {
 		return fmt.Errorf("file: %s: %w", s.options.Path, err)
 	}
 
