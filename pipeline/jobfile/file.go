@@ -39,7 +39,7 @@ func Parse(name string, src []byte, registry *plugins.Registry, variables Variab
 		job := d.job(doc)
 
 		if i := slices.IndexFunc(f.Jobs, func(j *Job) bool { return j.Name == job.Name && j.Name != "" }); i >= 0 {
-			d.mistakef(job.at["name"], "job %q is on line %d already; give each job a name of its own",
+			d.mistakef(job.at[keyName], "job %q is on line %d already; give each job a name of its own",
 				job.Name, f.Jobs[i].Line)
 		}
 

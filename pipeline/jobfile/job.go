@@ -135,13 +135,13 @@ func (j *Job) channel(
 
 // job reads one document.
 func (d *decoder) job(doc *node) *Job {
-	f := d.fields(doc, "the job", "name", "broker", "source", "retry", "channels")
-	j := &Job{Place: doc.at, registry: d.registry, at: map[string]Place{"": doc.at, "name": doc.at}}
+	f := d.fields(doc, "the job", keyName, "broker", "source", "retry", "channels")
+	j := &Job{Place: doc.at, registry: d.registry, at: map[string]Place{"": doc.at, keyName: doc.at}}
 
-	j.Name = f.text("name")
-	if n := doc.get("name"); n != nil {
-		j.at["name"] = n.at
-	} else if f.missing("name") {
+	j.Name = f.text(keyName)
+	if n := doc.get(keyName); n != nil {
+		j.at[keyName] = n.at
+	} else if f.missing(keyName) {
 		d.mistakef(doc.at, "the job has no name; add name: and a name of letters, digits, '.', '_' and '-'")
 	}
 

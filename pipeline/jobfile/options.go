@@ -10,6 +10,9 @@ import (
 	"github.com/millrace/millrace/plugins"
 )
 
+// keyName is the key for the name of a job or a stage.
+const keyName = "name"
+
 // typeAny is the type of an option that takes what there is.
 const typeAny = "any"
 
@@ -55,7 +58,7 @@ func (d *decoder) stages(j *Job, channel int, n *node) []use {
 		path := at(channel, fmt.Sprintf("stages[%d].name", len(stages)))
 
 		j.at[path] = item.at
-		if name := item.get("name"); name != nil {
+		if name := item.get(keyName); name != nil {
 			j.at[path] = name.at
 		}
 
@@ -102,8 +105,8 @@ func (d *decoder) use(kind plugins.Kind, n *node) (use, bool) {
 	)
 
 	for _, e := range n.entries {
-		if e.key == "name" && len(n.entries) > 1 && kind != plugins.Sink {
-			u.name = fields{decoder: d, node: n, what: "the " + called(kind)}.text("name")
+		if e.key == keyName && len(n.entries) > 1 && kind != plugins.Sink {
+			u.name = fields{decoder: d, node: n, what: "the " + called(kind)}.text(keyName)
 
 			continue
 		}

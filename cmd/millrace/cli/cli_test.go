@@ -134,7 +134,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	w := setup(t)
 
 	for _, command := range []string{
-		"run", "lint", "test", "status", "why", "plugins", "produce", "consume", "topics", "topics create", "offsets", "offsets reset", "version",
+		"run", "lint", "test", "init", "schema", "docs", "status", "why", "plugins", "produce", "consume", "topics", "topics create", "offsets", "offsets reset", "version",
 	} {
 		// By way of help, since the flag of the broker is put behind the first word.
 		got := w.ok("", append([]string{"help"}, strings.Fields(command)...)...)
