@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/plugins/compress"
 	"github.com/millrace/millrace/plugins/dedupe"
 	"github.com/millrace/millrace/plugins/discard"
+	"github.com/millrace/millrace/plugins/exec"
 	"github.com/millrace/millrace/plugins/file"
 	"github.com/millrace/millrace/plugins/httpsink"
 	"github.com/millrace/millrace/plugins/jq"
@@ -42,6 +43,9 @@ func transforms(r *plugins.Registry) error {
 		plugins.AddStage(r, "dedupe", dedupe.Doc(), func(_ plugins.Env, o dedupe.Options) (newLane, error) {
 			return dedupe.Lanes(o)
 		}),
+		plugins.AddTransform(r, "exec", exec.Doc(), func(env plugins.Env, o exec.Options) (pipeline.Transform, error) {
+			return exec.NewTransform(o, env.Log)
+		}),
 		plugins.AddTransform(r, "jq", jq.Doc(), func(_ plugins.Env, o jq.Options) (pipeline.Transform, error) {
 			return jq.New(o)
 		}),
@@ -72,6 +76,9 @@ func gathers(r *plugins.Registry) error {
 	return errors.Join(
 		plugins.AddGather(r, "archive", alias, batch),
 		plugins.AddGather(r, "batch", archive.Doc(), batch),
+		plugins.AddGather(r, "exec", exec.Doc(), func(env plugins.Env, o exec.Options) (pipeline.BatchTransform, error) {
+			return exec.New(o, env.Log)
+		}),
 	)
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -48,16 +50,30 @@ func good(messages func(n int) *pipeline.Message) func(*testing.T, *pluginstest.
 	return func(_ *testing.T, s *pluginstest.Subject) { s.Good = messages }
 }
 
+// needs skips a plugin whose program is not on this machine.
+func needs(program string) func(*testing.T, *pluginstest.Subject) {
+	return func(t *testing.T, _ *pluginstest.Subject) {
+		t.Helper()
+
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("CI") == "" {
+			t.Skipf("there is no %s here", program)
+		}
+	}
+}
+
 func uses(t *testing.T) map[string]use {
 	t.Helper()
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	t.Cleanup(server.Close)
 
+	program := map[string]any{"command": []any{"python3", "-B", "-c", "import millrace; millrace.run(lambda m: m)"}, "dir": "../exec/python"}
+
 	return map[string]use{
 		"transform compress":   {options: "zstd"},
 		"transform decompress": {with: good(packed)},
 		"transform dedupe":     {},
+		"transform exec":       {options: program, with: needs("python3")},
 		"transform jq":         {options: "., {a: .n}"},
 		"transform log":        {},
 		"transform sample":     {options: map[string]any{"share": 0.9, "by": "key"}},
@@ -66,6 +82,7 @@ func uses(t *testing.T) map[string]use {
 		"transform unarchive":  {options: "array", with: good(list)},
 		"gather archive":       {options: "messages"},
 		"gather batch":         {options: "array"},
+		"gather exec":          {options: program, with: needs("python3")},
 		"sink discard":         {},
 		"sink file":            {options: map[string]any{"path": filepath.Join(t.TempDir(), "{day}.jsonl")}},
 		"sink http":            {options: server.URL},
