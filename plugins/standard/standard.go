@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/plugins/logger"
 	"github.com/millrace/millrace/plugins/sample"
 	"github.com/millrace/millrace/plugins/split"
+	"github.com/millrace/millrace/plugins/sql"
 	"github.com/millrace/millrace/plugins/stdout"
 	"github.com/millrace/millrace/plugins/throttle"
 	"github.com/millrace/millrace/plugins/topic"
@@ -92,6 +93,9 @@ func sinks(r *plugins.Registry) error {
 		}),
 		plugins.AddSink(r, "http", httpsink.Doc(), func(_ plugins.Env, o httpsink.Options) (pipeline.Sink, error) {
 			return httpsink.New(o)
+		}),
+		plugins.AddSink(r, "sql", sql.Doc(), func(_ plugins.Env, o sql.Options) (pipeline.Sink, error) {
+			return sql.New(o)
 		}),
 		plugins.AddSink(r, "stdout", stdout.Doc(), func(_ plugins.Env, o stdout.Options) (pipeline.Sink, error) {
 			return stdout.New(o, os.Stdout)

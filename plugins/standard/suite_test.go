@@ -3,6 +3,7 @@ package standard_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,10 +15,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/compress"
 	"github.com/millrace/millrace/plugins/pluginstest"
+	"github.com/millrace/millrace/plugins/servertest"
 	"github.com/millrace/millrace/plugins/standard"
 	"github.com/millrace/millrace/plugins/stdout"
 )
@@ -86,6 +90,7 @@ func uses(t *testing.T) map[string]use {
 		"sink discard":         {},
 		"sink file":            {options: map[string]any{"path": filepath.Join(t.TempDir(), "{day}.jsonl")}},
 		"sink http":            {options: server.URL},
+		"sink sql":             {options: database(t)},
 		"sink stdout": {with: func(_ *testing.T, s *pluginstest.Subject) {
 			s.New = func(tb testing.TB) any {
 				tb.Helper()
@@ -100,6 +105,25 @@ func uses(t *testing.T) map[string]use {
 		}},
 		"sink topic": {options: "alerts"},
 	}
+}
+
+// database returns the options for a table in a database of its own.
+func database(t *testing.T) map[string]any {
+	t.Helper()
+
+	server := servertest.StartPostgres(t)
+
+	conn, err := pgx.Connect(t.Context(), server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = conn.Exec(t.Context(), "CREATE TABLE messages (body text)")
+	if err := errors.Join(err, conn.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+
+	return map[string]any{"dsn": server.DSN(), "table": "messages", "columns": map[string]any{"body": "text"}}
 }
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
