@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -93,26 +94,13 @@ func (a *app) withBroker(ctx context.Context, named string, use func(context.Con
 		return err
 	}
 
-	client, err := control.Connect(ctx, dir)
-	if errors.Is(err, control.ErrNotServed) {
-		if !exists(dir) {
-			return fmt.Errorf("there is no broker in %s; run a job on it, make a topic with `millrace topics create`, "+
-				"or name another one with --broker", dir)
-		}
-
-		var broker *opened
-
-		if broker, err = open(embedded.Options{Dir: dir}); err != nil { //nolint:contextcheck // opening and closing take none
-			return err
-		}
-
-		defer func() { err = errors.Join(err, broker.Close()) }() //nolint:contextcheck // opening and closing take none
-
-		client, err = control.Connect(ctx, dir)
+	client, broker, err := connect(ctx, dir)
+	if err != nil {
+		return err
 	}
 
-	if err != nil {
-		return err //nolint:wrapcheck // it says where it is from
+	if broker != nil {
+		defer func() { err = errors.Join(err, broker.Close()) }() //nolint:contextcheck // opening and closing take none
 	}
 
 	defer client.Close()
@@ -121,6 +109,47 @@ func (a *app) withBroker(ctx context.Context, named string, use func(context.Con
 	defer stop()
 
 	return use(ctx, client)
+}
+
+// connect returns a client of the broker in a directory, and the broker where it was opened for that. Another command may
+// be about to open or to close it, so a directory that is in use and not served is asked for some time.
+func connect(ctx context.Context, dir string) (*control.Client, *opened, error) {
+	const (
+		tries = 50
+		pause = 100 * time.Millisecond
+	)
+
+	for try := 1; ; try++ {
+		client, err := control.Connect(ctx, dir)
+		if !errors.Is(err, control.ErrNotServed) {
+			return client, nil, err //nolint:wrapcheck // it says where it is from
+		}
+
+		if !exists(dir) {
+			return nil, nil, fmt.Errorf("there is no broker in %s; run a job on it, make a topic with `millrace topics create`, "+
+				"or name another one with --broker", dir)
+		}
+
+		broker, err := open(embedded.Options{Dir: dir}) //nolint:contextcheck // opening takes none
+		if err == nil {
+			client, err = control.Connect(ctx, dir)
+			if err != nil {
+				return nil, nil, errors.Join(err, broker.Close()) //nolint:contextcheck // as opening
+			}
+
+			return client, broker, nil
+		}
+
+		if !errors.Is(err, embedded.ErrInUse) || try == tries {
+			return nil, nil, err //nolint:wrapcheck // it names the directory and the way out
+		}
+
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
 }
 
 // untilInterrupted returns a context that ends with the first interrupt.

@@ -72,6 +72,10 @@ func done(s *actors.Snapshot) int64 {
 }
 
 func channelLines(s, before *actors.Snapshot, since time.Duration) []string {
+	if len(s.Channels) == 0 {
+		return nil // it has not started
+	}
+
 	rows := make([][]string, len(s.Channels))
 
 	for i := range s.Channels {

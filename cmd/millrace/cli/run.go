@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"golang.org/x/term"
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/cmd/millrace/control"
@@ -111,6 +114,10 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 	}
 
 	s.screen = newScreen(a.Err, s.redact.Writer(a.Err), f.quiet || f.asJSON)
+	if printsToTerminal(a.Out, files) {
+		s.screen.terminal = nil // what sinks print would be drawn over
+	}
+
 	s.log = logger(s.screen, f.verbose)
 
 	o := options(files[0].Broker.Embedded, s.log)
@@ -126,6 +133,24 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 
 	// Errors of plugins and of the broker may have what variables have put into the file.
 	return s.redacted(err)
+}
+
+// printsToTerminal reports whether a sink of the jobs writes to the output, which is a terminal.
+func printsToTerminal(out io.Writer, files []*jobfile.File) bool {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return false
+	}
+
+	for _, file := range files {
+		for _, job := range file.Jobs {
+			if slices.ContainsFunc(job.Sinks(), func(u jobfile.SinkUse) bool { return u.Plugin == "stdout" }) {
+				return true
+			}
+		}
+	}
+
+	return false
 }
 
 // redacted returns an error with the same exit code whose text has no secrets.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/cmd/millrace/cli"
+	"github.com/millrace/millrace/consumer/embedded"
 )
 
 func TestRunUntilEndWorksEverythingOff(t *testing.T) {
@@ -229,6 +230,27 @@ func TestSeveralFilesRunOnOneBroker(t *testing.T) {
 
 	if c := w.do("", "run", first, other); c.code != cli.ExitFailed || !strings.Contains(c.err, "name different brokers") {
 		t.Errorf("exit code %d\n%s", c.code, c.err)
+	}
+}
+
+func TestACommandWaitsForABrokerThatIsBeingClosed(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t)
+
+	broker, err := embedded.Open(embedded.Options{Dir: w.path("data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	topics := w.start("topics")
+
+	if err := broker.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if code := topics.end(); code != cli.ExitOK || !strings.Contains(topics.out.String(), "there are no topics") {
+		t.Errorf("exit code %d\n%s", code, topics.err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -54,6 +55,10 @@ func Serve(dir string, broker *embedded.Broker) (*Server, error) {
 
 	// Who has the broker open is the only one to serve it, so what lies there is of a process that was killed.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
 
