@@ -61,6 +61,8 @@ type Message struct {
 	Born time.Time
 	// Origin is where the message was pulled from.
 	Origin Origin
+
+	memo Memo // see SetMemo
 }
 
 // Size returns the bytes that a message counts for against limits: body, key, tag, id and properties.
@@ -78,7 +80,7 @@ func (m *Message) Size() int {
 	return n
 }
 
-// Clone returns a copy that shares only the bytes of Body.
+// Clone returns a copy that shares only the bytes of Body, and the memo of it.
 func (m *Message) Clone() *Message {
 	c := *m
 	c.Props = maps.Clone(m.Props)
