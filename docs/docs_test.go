@@ -198,6 +198,25 @@ func TestJobOfTheReadmeIsOneThatRuns(t *testing.T) {
 	}
 }
 
+// The module that docs/wasm.md shows is the example, which the tests of the plugin build and run.
+func TestModuleOfTheDocumentIsTheExample(t *testing.T) {
+	t.Parallel()
+
+	document, err := os.ReadFile(filepath.Join(root, "docs", "wasm.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	example, err := os.ReadFile(filepath.Join(root, "plugins", "wasm", "example", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if shown := goFencePattern.FindSubmatch(document); len(shown) == 0 || !bytes.Equal(shown[1], example) {
+		t.Errorf("docs/wasm.md does not show plugins/wasm/example/main.go:\n%s", example)
+	}
+}
+
 // eachFile calls check with every text file below the root whose name ends in suffix. It fails the test when there is
 // none, so that a wrong root or a moved folder never looks like a pass.
 func eachFile(t *testing.T, suffix string, check func(path string, content []byte)) {

@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/plugins/stdout"
 	"github.com/millrace/millrace/plugins/throttle"
 	"github.com/millrace/millrace/plugins/topic"
+	"github.com/millrace/millrace/plugins/wasm"
 )
 
 // Register adds every plugin to r. It fails when one of their names is taken.
@@ -66,6 +67,9 @@ func transforms(r *plugins.Registry) error {
 			func(_ plugins.Env, o archive.UnarchiveOptions) (pipeline.Transform, error) {
 				return archive.NewUnarchive(o)
 			}),
+		plugins.AddStage(r, "wasm", wasm.Doc(), func(env plugins.Env, o wasm.Options) (newLane, error) {
+			return wasm.Lanes(o, env.Log)
+		}),
 	)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/millrace/millrace/plugins/servertest"
 	"github.com/millrace/millrace/plugins/standard"
 	"github.com/millrace/millrace/plugins/stdout"
+	"github.com/millrace/millrace/plugins/wasm/wasmtest"
 )
 
 // list returns a message whose body is a JSON array.
@@ -84,6 +85,7 @@ func uses(t *testing.T) map[string]use {
 		"transform split":      {with: good(list)},
 		"transform throttle":   {options: 1_000_000},
 		"transform unarchive":  {options: "array", with: good(list)},
+		"transform wasm":       {options: module(t)},
 		"gather archive":       {options: "messages"},
 		"gather batch":         {options: "array"},
 		"gather exec":          {options: program, with: needs("python3")},
@@ -105,6 +107,18 @@ func uses(t *testing.T) map[string]use {
 		}},
 		"sink topic": {options: "alerts"},
 	}
+}
+
+// module returns the file of a module.
+func module(t *testing.T) string {
+	t.Helper()
+
+	file := filepath.Join(t.TempDir(), "pass.wasm")
+	if err := os.WriteFile(file, wasmtest.Pass(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	return file
 }
 
 // database returns the options for a table in a database of its own.

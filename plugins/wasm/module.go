@@ -1,0 +1,102 @@
+// Package wasm runs WebAssembly modules as stages. docs/wasm.md describes how it talks to them.
+package wasm
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"go.uber.org/zap"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// Module is what the lanes of a stage share: the compiled code, which is kept as long as anybody has the Module. It is safe
+// for concurrent use.
+type Module struct {
+	options Options
+	log     *zap.Logger
+	engine  wazero.RuntimeConfig // with a cache of what is compiled
+
+	mu   sync.Mutex // guards what is below
+	code []byte     // nil until the first lane has read it
+}
+
+// New returns a module that is not read yet. What it prints goes to log; nil logs nothing.
+func New(o Options, log *zap.Logger) (*Module, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("wasm: %w", err)
+	}
+
+	if log == nil {
+		log = zap.NewNop()
+	}
+
+	engine := wazero.NewRuntimeConfig().WithCompilationCache(wazero.NewCompilationCache())
+
+	return &Module{options: withDefaults(o), log: log, engine: engine}, nil
+}
+
+// Lanes returns the Lane of a new [Module].
+func Lanes(o Options, log *zap.Logger) (func() (pipeline.Transform, error), error) {
+	m, err := New(o, log)
+	if err != nil {
+		return nil, err
+	}
+
+	return m.Lane, nil
+}
+
+// Lane returns a transform with an instance of the module of its own. It never fails; its type is that of a
+// [pipeline.Stage].New.
+func (m *Module) Lane() (pipeline.Transform, error) { return &Transform{module: m}, nil }
+
+// read returns the module's code, which is read from its file once.
+func (m *Module) read() ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	if m.code == nil {
+		code, err := m.options.read()
+		if err != nil {
+			return nil, err
+		}
+
+		m.code = code
+	}
+
+	return m.code, nil
+}
+
+// read returns the code that the options name.
+func (o *Options) read() ([]byte, error) {
+	const most = 256 << 20
+
+	if o.Code != nil {
+		return o.Code, nil
+	}
+
+	file, err := os.Open(o.Module)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file; the caller puts the place around it
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+
+	info, err := file.Stat()
+
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // as above
+	case !info.Mode().IsRegular() || info.Size() > most:
+		return nil, fmt.Errorf("%s is no file of at most 256 MiB", o.Module)
+	}
+
+	code := make([]byte, info.Size())
+	if _, err := io.ReadFull(file, code); err != nil {
+		return nil, fmt.Errorf("read %s: %w", o.Module, err)
+	}
+
+	return code, nil
+}
