@@ -41,12 +41,14 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	sections := []section{{"identity", identity}, {"durable", durable}, {"latency", latency}, {"idle", idle}}
+	sections := []section{
+		{"identity", identity}, {"durable", durable}, {"latency", latency}, {"plugins", outside}, {"idle", idle},
+	}
 
 	var (
 		o     options
 		flags = flag.NewFlagSet("bench", flag.ContinueOnError)
-		only  = flags.String("only", "identity,durable,latency,idle", "the sections to run, separated by commas")
+		only  = flags.String("only", "identity,durable,latency,plugins,idle", "the sections to run, separated by commas")
 		check = flags.Bool("check", false, "exit with 1 when a promise is broken")
 	)
 
