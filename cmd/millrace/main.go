@@ -5,7 +5,11 @@ import (
 	"os"
 
 	"github.com/millrace/millrace/cmd/millrace/cli"
+	"github.com/millrace/millrace/plugins/redis"
 	"github.com/millrace/millrace/plugins/standard"
 )
 
-func main() { os.Exit(cli.Main(standard.Register)) }
+func main() {
+	redis.Quiet()
+	os.Exit(cli.Main(standard.Register))
+}

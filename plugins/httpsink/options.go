@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/internal/httpcall"
+	"github.com/millrace/millrace/plugins/internal/trust"
 )
 
 // Options say where and how a [Sink] sends.
@@ -24,7 +25,7 @@ type Options struct {
 	// Auth is how requests say who sends them.
 	Auth httpcall.Auth `help:"How requests say who sends them." option:"auth"`
 	// TLS says which servers are trusted.
-	TLS httpcall.TLS `help:"Which servers are trusted." option:"tls"`
+	TLS trust.TLS `help:"Which servers are trusted." option:"tls"`
 	// Timeout bounds one request with its answer. The zero value is 10 s.
 	Timeout plugins.Duration `default:"10s" help:"How long a request with its answer may take." option:"timeout"`
 	// Accept are the statuses that mean that the messages are taken. None: 2xx.

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/plugins/httpsink"
 	"github.com/millrace/millrace/plugins/jq"
 	"github.com/millrace/millrace/plugins/logger"
+	"github.com/millrace/millrace/plugins/redis"
 	"github.com/millrace/millrace/plugins/sample"
 	"github.com/millrace/millrace/plugins/split"
 	"github.com/millrace/millrace/plugins/sql"
@@ -97,6 +98,9 @@ func sinks(r *plugins.Registry) error {
 		}),
 		plugins.AddSink(r, "http", httpsink.Doc(), func(_ plugins.Env, o httpsink.Options) (pipeline.Sink, error) {
 			return httpsink.New(o)
+		}),
+		plugins.AddSink(r, "redis", redis.Doc(), func(_ plugins.Env, o redis.Options) (pipeline.Sink, error) {
+			return redis.New(o)
 		}),
 		plugins.AddSink(r, "sql", sql.Doc(), func(_ plugins.Env, o sql.Options) (pipeline.Sink, error) {
 			return sql.New(o)

@@ -92,6 +92,7 @@ func uses(t *testing.T) map[string]use {
 		"sink discard":         {},
 		"sink file":            {options: map[string]any{"path": filepath.Join(t.TempDir(), "{day}.jsonl")}},
 		"sink http":            {options: server.URL},
+		"sink redis":           {options: map[string]any{"url": servertest.StartRedis(t).URL(), "command": "xadd", "key": "messages"}},
 		"sink sql":             {options: database(t)},
 		"sink stdout": {with: func(_ *testing.T, s *pluginstest.Subject) {
 			s.New = func(tb testing.TB) any {

@@ -39,9 +39,9 @@ type Client struct {
 
 // New returns a client. It reads the files that the configuration names.
 func New(c Config) (*Client, error) {
-	conf, err := c.TLS.config()
+	conf, err := c.TLS.Config()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("tls: %w", err)
 	}
 
 	transport := &http.Transport{

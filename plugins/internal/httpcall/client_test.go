@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/internal/httpcall"
+	"github.com/millrace/millrace/plugins/internal/trust"
 )
 
 func serve(t *testing.T, answer http.HandlerFunc) string {
@@ -293,13 +294,13 @@ func TestOnlyTrustedServersAreTalkedTo(t *testing.T) {
 		t.Error("a server that nobody knows is trusted")
 	}
 
-	for _, c := range []httpcall.TLS{{CA: ca}, {SkipVerify: true}} {
+	for _, c := range []trust.TLS{{CA: ca}, {SkipVerify: true}} {
 		if body, err := get(t.Context(), client(t, httpcall.Config{TLS: c}), server.URL); err != nil || body != "hello" {
 			t.Errorf("%+v: %q, %v", c, body, err)
 		}
 	}
 
-	for _, c := range []httpcall.TLS{{CA: none}, {CA: ca + "x"}, {Cert: ca, Key: none}} {
+	for _, c := range []trust.TLS{{CA: none}, {CA: ca + "x"}, {Cert: ca, Key: none}} {
 		if _, err := httpcall.New(httpcall.Config{TLS: c}); err == nil {
 			t.Errorf("%+v is no error", c)
 		}
@@ -324,7 +325,7 @@ func TestMistakesInOptionsAreNamed(t *testing.T) {
 	} {
 		var o struct {
 			Auth httpcall.Auth     `option:"auth"`
-			TLS  httpcall.TLS      `option:"tls"`
+			TLS  trust.TLS         `option:"tls"`
 			List []httpcall.Status `option:"list"`
 		}
 

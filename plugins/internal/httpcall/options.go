@@ -2,18 +2,16 @@ package httpcall
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/internal/trust"
 )
 
 // Config says how a [Client] calls.
@@ -28,7 +26,7 @@ type Config struct {
 	// for 408, 425, 429, 5xx and redirections, which are not followed. All others reject.
 	Accept, Retry []Status
 	Auth          Auth
-	TLS           TLS
+	TLS           trust.TLS
 }
 
 // Auth is how requests say who sends them; the zero value says nothing.
@@ -78,55 +76,6 @@ func (a Auth) sign(r *http.Request) {
 	case a.Header != "":
 		r.Header.Set(a.Header, a.Secret.Reveal())
 	}
-}
-
-// TLS says whom to trust; the zero value trusts whom the system trusts.
-type TLS struct {
-	// CA is a file of certificates in PEM that are trusted in place of the system's.
-	CA string `help:"A file of certificates (PEM) to trust in place of the system's." option:"ca"`
-	// Cert and Key are files (PEM) with the client's own certificate; both or none.
-	Cert string `help:"A file with the client's own certificate (PEM)." option:"cert"`
-	Key  string `help:"A file with the key of the certificate (PEM)."   option:"key"`
-	// SkipVerify accepts any certificate, and so any server.
-	SkipVerify bool `help:"Accept any certificate, and so anybody in between; for trying out." option:"skip_verify"`
-}
-
-var _ plugins.Validator = TLS{}
-
-// Validate refuses a certificate without its key.
-func (t TLS) Validate() error {
-	if (t.Cert == "") != (t.Key == "") {
-		return errors.New("cert and key go together")
-	}
-
-	return nil
-}
-
-func (t TLS) config() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.SkipVerify} //nolint:gosec // the operator's choice
-
-	if t.CA != "" {
-		text, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("tls.ca: %w", err)
-		}
-
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("tls.ca: %s holds no certificate in PEM", t.CA)
-		}
-	}
-
-	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, fmt.Errorf("tls.cert: %w", err)
-		}
-
-		c.Certificates = []tls.Certificate{pair}
-	}
-
-	return c, nil
 }
 
 // Status is one status of an answer, such as 429, or a class of them, such as 5xx.
