@@ -217,6 +217,35 @@ func TestModuleOfTheDocumentIsTheExample(t *testing.T) {
 	}
 }
 
+// Everything that docs/plugins.md shows stands in its example, word by word.
+func TestTutorialOfPluginsIsTheExample(t *testing.T) {
+	t.Parallel()
+
+	document, err := os.ReadFile(filepath.Join(root, "docs", "plugins.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var example []byte
+
+	eachFile(t, "", func(path string, content []byte) {
+		if strings.HasPrefix(path, "docs/examples/plugin/") {
+			example = append(example, content...)
+		}
+	})
+
+	shown := regexp.MustCompile("(?s)```(?:go|yaml)\n(.*?)```").FindAllSubmatch(document, -1)
+	if len(shown) == 0 {
+		t.Error("it shows nothing")
+	}
+
+	for _, match := range shown {
+		if !bytes.Contains(example, match[1]) {
+			t.Errorf("docs/examples/plugin does not hold what docs/plugins.md shows:\n%s", match[1])
+		}
+	}
+}
+
 // eachFile calls check with every text file below the root whose name ends in suffix. It fails the test when there is
 // none, so that a wrong root or a moved folder never looks like a pass.
 func eachFile(t *testing.T, suffix string, check func(path string, content []byte)) {

@@ -2,18 +2,15 @@ package cli
 
 import (
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// templates are the files that init writes, in which NAME stands for the job's name, and the parts of the reference of job
-// files that nothing describes by itself.
+// templates are the files that init and new write, in which NAME stands for the name of the job or the plugin, and the parts
+// of the reference of job files that nothing describes by itself.
 //
 //go:embed template
 var templates embed.FS
@@ -50,39 +47,28 @@ func (a *app) initialize(dir, name string) error {
 		return usagef("init: --name is %q; use letters, digits, '.', '_' and '-'", name)
 	}
 
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
+	var files []newFile
 
-	files := []string{"job.yaml", "job_test.yaml"}
-
-	for _, file := range files {
-		if _, err := os.Lstat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("init: %s is there already; remove it, or name another directory", filepath.Join(dir, file))
-		}
-	}
-
-	for _, file := range files {
+	for _, file := range []string{"job.yaml", "job_test.yaml"} {
 		text, err := templates.ReadFile("template/" + file)
 		if err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
 
-		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "NAME", name)), 0o600); err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-
-		_, _ = fmt.Fprintf(a.Out, "wrote %s\n", path)
+		files = append(files, newFile{name: file, text: strings.ReplaceAll(string(text), "NAME", name)})
 	}
 
-	job := filepath.Join(dir, files[0])
+	if err := a.writeNew(dir, files); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+
+	job := filepath.Join(dir, files[0].name)
 	_, _ = fmt.Fprintf(a.Out, `
 next:
   millrace test %s
   millrace run %s
   echo '{"text": "fire"}' | millrace produce %s --tag urgent     # in another window
-`, filepath.Join(dir, files[1]), job, name)
+`, filepath.Join(dir, files[1].name), job, name)
 
 	return nil
 }
