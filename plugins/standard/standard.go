@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/plugins/compress"
 	"github.com/millrace/millrace/plugins/dedupe"
 	"github.com/millrace/millrace/plugins/discard"
+	"github.com/millrace/millrace/plugins/enrich"
 	"github.com/millrace/millrace/plugins/exec"
 	"github.com/millrace/millrace/plugins/file"
 	"github.com/millrace/millrace/plugins/httpsink"
@@ -45,6 +46,9 @@ func transforms(r *plugins.Registry) error {
 			}),
 		plugins.AddStage(r, "dedupe", dedupe.Doc(), func(_ plugins.Env, o dedupe.Options) (newLane, error) {
 			return dedupe.Lanes(o)
+		}),
+		plugins.AddStage(r, "enrich", enrich.Doc(), func(env plugins.Env, o enrich.Options) (newLane, error) {
+			return enrich.Lanes(o, env.Log)
 		}),
 		plugins.AddTransform(r, "exec", exec.Doc(), func(env plugins.Env, o exec.Options) (pipeline.Transform, error) {
 			return exec.NewTransform(o, env.Log)

@@ -78,6 +78,7 @@ func uses(t *testing.T) map[string]use {
 		"transform compress":   {options: "zstd"},
 		"transform decompress": {with: good(packed)},
 		"transform dedupe":     {},
+		"transform enrich":     {options: map[string]any{"table": table(t), "key": "key"}},
 		"transform exec":       {options: program, with: needs("python3")},
 		"transform jq":         {options: "., {a: .n}"},
 		"transform log":        {},
@@ -120,6 +121,26 @@ func module(t *testing.T) string {
 	}
 
 	return file
+}
+
+// table returns a file with a table of the suite's messages.
+func table(t *testing.T) string {
+	t.Helper()
+
+	var text strings.Builder
+
+	_, _ = text.WriteString("key,name\n")
+
+	for n := range 2000 {
+		_, _ = fmt.Fprintf(&text, "key-%d,name-%d\n", n, n)
+	}
+
+	path := filepath.Join(t.TempDir(), "table.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	return path
 }
 
 // database returns the options for a table in a database of its own.
