@@ -1,9 +1,8 @@
 package rocketmqfake
 
 import (
-	"encoding/binary"
 	"maps"
-	"net"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -20,15 +19,15 @@ type Broker struct {
 
 	cluster *Cluster
 	server  *server
-	host    [8]byte // the address as messages carry it
+	host    netip.AddrPort // the address as messages carry it
 
 	// Guarded by Cluster.mu.
 	lost     bool // stopped, and the name server has not noticed
 	perm     int
 	topics   map[string]*topic
 	groups   map[string]*group
-	log      map[int64]*record // by physical offset
-	end      int64             // of the log
+	log      map[int64]*message // by physical offset
+	end      int64              // of the log
 	offsets  map[groupQueue]int64
 	resets   map[groupQueue]int64 // one-shot marks of an administrator
 	snapshot map[groupQueue]int64 // the offsets that a crash leaves
@@ -46,12 +45,12 @@ type groupQueue struct {
 func newBroker(c *Cluster, i int) *Broker {
 	b := &Broker{
 		Name: "b" + strconv.Itoa(i), cluster: c, perm: permRead | permWrite,
-		topics: map[string]*topic{}, groups: map[string]*group{}, log: map[int64]*record{},
+		topics: map[string]*topic{}, groups: map[string]*group{}, log: map[int64]*message{},
 		offsets: map[groupQueue]int64{}, resets: map[groupQueue]int64{}, snapshot: map[groupQueue]int64{},
 		locks: map[groupQueue]lock{}, delayed: map[int]int64{},
 	}
 	b.server = &server{cluster: c, addr: addressOf(i), handle: b.handle, gone: b.gone, links: map[*link]struct{}{}}
-	b.host = [8]byte{127, 0, 0, 1}
+	b.host = netip.AddrPortFrom(loopback(), 0)
 	b.ensure("TBW102", 8)
 
 	return b
@@ -225,9 +224,7 @@ func (b *Broker) administer(r *remoting.Command) *remoting.Command {
 
 // setHost notes the address that messages carry, whose port is known only when the server listens.
 func (b *Broker) setHost() {
-	if _, port, err := net.SplitHostPort(b.server.addr); err == nil {
-		if n, err := strconv.ParseUint(port, 10, 32); err == nil {
-			binary.BigEndian.PutUint32(b.host[4:], uint32(n))
-		}
+	if addr, err := netip.ParseAddrPort(b.server.addr); err == nil {
+		b.host = addr
 	}
 }

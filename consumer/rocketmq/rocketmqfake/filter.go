@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/millrace/millrace/consumer/rocketmq/record"
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
 
@@ -19,8 +20,8 @@ type filter struct {
 	sql []comparison
 }
 
-func (f filter) matches(m *record) bool {
-	tag, found := m.props[propTags]
+func (f filter) matches(m *message) bool {
+	tag, found := m.props[record.PropTags]
 	if f.tags != nil && (!found || !f.tags[hash(tag)]) {
 		return false
 	}

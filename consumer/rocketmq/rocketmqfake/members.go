@@ -80,7 +80,7 @@ func (b *Broker) heartbeat(l *link, r *remoting.Command) *remoting.Command {
 			continue
 		}
 
-		b.ensure(propRetryMark+data.GroupName, 1)
+		b.ensure(retryMark+data.GroupName, 1)
 
 		_, known := g.members[l]
 		if !known {

@@ -172,6 +172,8 @@ func askSend(a *asker) {
 	a.sendTo("send", "three", "", fieldMap{"h": "0", "j": "2"})
 	a.stored("send", "2")
 	a.ask("pull", remoting.PullMessage, pullOf("send", "send", "0", nil), nil)
+	a.sendTo("send", strings.Repeat("x", 4<<20+1), "", nil)
+	a.sendTo("send", "x", "p\x01"+strings.Repeat("x", 1<<15)+"\x02", nil)
 	a.sendTo("send", "beyond", "", fieldMap{"e": "7"})
 	a.sendTo("send-made-up", "made", "", nil)
 	a.stored("send-made-up", "1")

@@ -1,16 +1,18 @@
 package rocketmqfake
 
 import (
-	"encoding/binary"
-	"errors"
 	"strconv"
 	"strings"
 
+	"github.com/millrace/millrace/consumer/rocketmq/record"
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
 
 const (
 	defaultRetries = 16
+
+	maxBody  = 4 << 20
+	maxProps = 1<<15 - 1
 
 	yes         = "true"
 	region      = "DefaultRegion"
@@ -44,10 +46,10 @@ func longNames(r *remoting.Command) *fields {
 // send stores a message or a batch of them.
 func (b *Broker) send(r *remoting.Command) *remoting.Command {
 	f := longNames(r)
-	m := &record{
+	m := &message{
 		topic: f.text("topic"), queue: int(f.number("queueId")), sysFlag: int32(f.number("sysFlag")),
 		born: f.number("bornTimestamp"), flag: int32(f.number("flag")), times: int32(f.optional("reconsumeTimes", 0)),
-		props: decodeProps(f.ext["properties"]), body: r.Body,
+		props: record.Properties(f.ext["properties"]).Map(), body: r.Body,
 	}
 	queues, most := f.number("defaultTopicQueueNums"), f.optional("maxReconsumeTimes", defaultRetries)
 
@@ -64,6 +66,10 @@ func (b *Broker) send(r *remoting.Command) *remoting.Command {
 		return fail(remoting.SystemError, "message body is empty")
 	}
 
+	if len(m.body) > maxBody || len(f.ext["properties"]) > maxProps {
+		return fail(remoting.MessageIllegal, "the message is illegal, maybe msg body or properties length not matched.")
+	}
+
 	if r.Code == remoting.SendMessageBatch || f.ext["batch"] == yes {
 		return b.sendBatch(m)
 	}
@@ -72,19 +78,19 @@ func (b *Broker) send(r *remoting.Command) *remoting.Command {
 }
 
 // target decides where a message goes; what it returns is the answer when there is no such place.
-func (b *Broker) target(m *record, queues, most int64) *remoting.Command {
+func (b *Broker) target(m *message, queues, most int64) *remoting.Command {
 	t := b.topics[m.topic]
 
-	group, retry := strings.CutPrefix(m.topic, propRetryMark)
+	group, retry := strings.CutPrefix(m.topic, retryMark)
 	if retry {
 		if b.admit(group) == nil {
 			return fail(remoting.GroupNotExist, "subscription group not exist, %s", group)
 		}
 
 		if t = b.ensure(m.topic, 1); int64(m.times) > most || b.locked(group) {
-			m.topic, m.queue = propDeadMark+group, 0
+			m.topic, m.queue = deadMark+group, 0
 			t = b.ensure(m.topic, 1)
-			m.props[propDelay] = "-1"
+			m.props[record.PropDelay] = "-1"
 		}
 	}
 
@@ -119,8 +125,8 @@ func (b *Broker) locked(group string) bool {
 }
 
 // accept stores a message now, or when its delay is over, and returns its id.
-func (b *Broker) accept(m *record) string {
-	level, err := strconv.Atoi(m.props[propDelay])
+func (b *Broker) accept(m *message) string {
+	level, err := strconv.Atoi(m.props[record.PropDelay])
 	if err != nil || level <= 0 {
 		b.store(m)
 
@@ -133,41 +139,41 @@ func (b *Broker) accept(m *record) string {
 }
 
 // delay keeps a message until its delay is over. It has a place in the log meanwhile, and gets another one then.
-func (b *Broker) delay(m *record, level int) {
+func (b *Broker) delay(m *message, level int) {
 	levels := b.cluster.options.DelayLevels
 	m.physical, m.host = b.end, b.host
 	b.end += int64(m.size())
 	m.offset = b.delayed[level] // in the queue of its level, which is what the sender is told
 	b.delayed[level]++
-	m.props[propRealTopic], m.props[propRealQueue] = m.topic, strconv.Itoa(m.queue)
+	m.props[record.PropRealTopic], m.props[record.PropRealQueue] = m.topic, strconv.Itoa(m.queue)
 
 	b.cluster.after(levels[min(level, len(levels))-1], func() { b.store(m.copyFor(m.topic, m.queue)) })
 }
 
-func (b *Broker) stored(m *record, ids []string) *remoting.Command {
+func (b *Broker) stored(m *message, ids []string) *remoting.Command {
 	return ok(map[string]string{
 		"msgId": strings.Join(ids, ","), "queueId": strconv.Itoa(m.queue), "queueOffset": decimal(m.offset),
 		"MSG_REGION": region, "TRACE_ON": yes,
 	}, nil)
 }
 
-var errBatch = errors.New("broken batch")
-
 // sendBatch stores each message of a batch by itself.
-func (b *Broker) sendBatch(m *record) *remoting.Command {
-	if strings.HasPrefix(m.topic, propRetryMark) {
+func (b *Broker) sendBatch(m *message) *remoting.Command {
+	if strings.HasPrefix(m.topic, retryMark) {
 		return fail(remoting.MessageIllegal, "batch request does not support retry group %s", m.topic)
 	}
 
-	var all []*record
+	var all []*message
 
 	for rest := m.body; len(rest) > 0; {
-		one, size, err := batchEntry(m, rest)
+		entry, after, err := record.CutEntry(rest)
 		if err != nil {
-			return fail(remoting.MessageIllegal, "%v", err)
+			return fail(remoting.MessageIllegal, "broken batch: %v", err)
 		}
 
-		all, rest = append(all, one), rest[size:]
+		one := m.copyFor(m.topic, m.queue)
+		one.flag, one.body, one.props = entry.Flag, entry.Body, entry.Props.Map()
+		all, rest = append(all, one), after
 	}
 
 	if len(all) == 0 {
@@ -181,31 +187,6 @@ func (b *Broker) sendBatch(m *record) *remoting.Command {
 	}
 
 	return b.stored(all[0], ids)
-}
-
-// batchEntry reads the first message of a batch: total 4, magic 4, crc 4, flag 4, body (length 4), properties (length 2).
-func batchEntry(batch *record, raw []byte) (*record, int, error) {
-	const head = 20
-
-	if len(raw) < head+2 {
-		return nil, 0, errBatch
-	}
-
-	total, size := int(binary.BigEndian.Uint32(raw)), int(binary.BigEndian.Uint32(raw[16:]))
-	if total < head+2 || total > len(raw) || size < 0 || size > total-head-2 {
-		return nil, 0, errBatch
-	}
-
-	props := raw[head+size+2 : total]
-	if int(binary.BigEndian.Uint16(raw[head+size:])) != len(props) {
-		return nil, 0, errBatch
-	}
-
-	one := batch.copyFor(batch.topic, batch.queue)
-	one.flag = int32(binary.BigEndian.Uint32(raw[12:]))
-	one.body, one.props = raw[head:head+size], decodeProps(string(props))
-
-	return one, total, nil
 }
 
 // sendBack stores a copy of a message for its group to get again, or among the group's dead letters.
@@ -226,35 +207,35 @@ func (b *Broker) sendBack(r *remoting.Command) *remoting.Command {
 		return fail(remoting.NoPermission, "the broker[%s] sending message is forbidden", b.Name)
 	}
 
-	b.ensure(propRetryMark+group, 1)
+	b.ensure(retryMark+group, 1)
 
 	m := b.log[at]
 	if m == nil {
 		return fail(remoting.SystemError, "look message by offset failed, %d", at)
 	}
 
-	again := m.copyFor(propRetryMark+group, 0)
+	again := m.copyFor(retryMark+group, 0)
 	again.times++
-	again.props[propWait] = "false"
+	again.props[record.PropWait] = "false"
 
-	if again.props[propRetryTopic] == "" {
-		again.props[propRetryTopic] = m.topic
+	if again.props[record.PropRetryTopic] == "" {
+		again.props[record.PropRetryTopic] = m.topic
 	}
 
-	if again.props[propOriginID] == "" {
-		again.props[propOriginID] = m.id()
+	if again.props[record.PropOriginID] == "" {
+		again.props[record.PropOriginID] = m.id()
 	}
 
 	if level < 0 || int64(m.times) >= most {
-		again.topic = propDeadMark + group
+		again.topic = deadMark + group
 		b.ensure(again.topic, 1)
-		again.props[propDelay] = "0"
+		again.props[record.PropDelay] = "0"
 	} else {
 		if level == 0 {
 			level = 3 + int64(m.times)
 		}
 
-		again.props[propDelay] = decimal(level)
+		again.props[record.PropDelay] = decimal(level)
 	}
 
 	b.accept(again)

@@ -18,9 +18,9 @@ type topic struct {
 
 // queue is one queue of a topic.
 type queue struct {
-	min     int64     // offset of the first record
-	records []*record // dense from min
-	held    []*held   // pulls that wait for messages
+	min     int64      // offset of the first record
+	records []*message // dense from min
+	held    []*held    // pulls that wait for messages
 }
 
 func (q *queue) max() int64 { return q.min + int64(len(q.records)) }
@@ -57,7 +57,7 @@ func (b *Broker) at(name string, id int64) *queue {
 }
 
 // store appends a record to its queue and answers the pulls that wait for it.
-func (b *Broker) store(m *record) {
+func (b *Broker) store(m *message) {
 	q := b.at(m.topic, int64(m.queue))
 	if q == nil { // deleted while the message was delayed
 		return

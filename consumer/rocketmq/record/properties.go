@@ -1,0 +1,98 @@
+package record
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Names of properties that RocketMQ itself gives a meaning.
+const (
+	PropKeys              = "KEYS"
+	PropTags              = "TAGS"
+	PropWait              = "WAIT"  // whether the broker answers only when the message is as safe as it promises
+	PropDelay             = "DELAY" // a level, from 1
+	PropUniqueKey         = "UNIQ_KEY"
+	PropRetryTopic        = "RETRY_TOPIC"
+	PropOriginID          = "ORIGIN_MESSAGE_ID"
+	PropReconsumeTimes    = "RECONSUME_TIME"
+	PropMaxReconsumeTimes = "MAX_RECONSUME_TIMES"
+	PropRealTopic         = "REAL_TOPIC"
+	PropRealQueue         = "REAL_QID"
+	PropShardingKey       = "__SHARDINGKEY"
+	PropBorn              = "BORN_TIMESTAMP"
+)
+
+const (
+	endOfKey   = "\x01"
+	endOfValue = "\x02"
+
+	// maxProps is the most bytes of properties: their length is a signed short.
+	maxProps = 1<<15 - 1
+)
+
+// Properties are the properties of a message in the form in which they travel: each key, \x01, its value, \x02. What is no key
+// and value is passed over, as RocketMQ does. Where a key is there twice the first counts: brokers append the properties of a
+// batch to those of each message in it, and among them an id, which all messages of a batch of Java's would share otherwise.
+type Properties string
+
+// Join returns properties of a map, sorted by key. It does not check them: see [CheckProperty].
+func Join(props map[string]string) Properties {
+	var text strings.Builder
+
+	for _, key := range slices.Sorted(maps.Keys(props)) {
+		text.WriteString(key + endOfKey + props[key] + endOfValue)
+	}
+
+	return Properties(text.String())
+}
+
+// CheckProperty returns an error for a property that would not arrive as it was sent.
+func CheckProperty(key, value string) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("a property with the value %.40q has no name", value)
+	case strings.ContainsAny(key+value, endOfKey+endOfValue):
+		return fmt.Errorf(`the property %.40q has a character \x01 or \x02 in it, which RocketMQ separates properties with`, key)
+	default:
+		return nil
+	}
+}
+
+// All returns the keys and values in their order, each as often as it is there.
+func (p Properties) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for entry := range strings.SplitSeq(string(p), endOfValue) {
+			key, value, found := strings.Cut(entry, endOfKey)
+			if found && key != "" && !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of a key.
+func (p Properties) Get(key string) (value string, found bool) {
+	for k, v := range p.All() {
+		if k == key {
+			return v, true
+		}
+	}
+
+	return "", false
+}
+
+// Map returns the properties as a map of the caller's, never nil.
+func (p Properties) Map() map[string]string {
+	props := make(map[string]string, strings.Count(string(p), endOfKey))
+
+	for key, value := range p.All() {
+		if _, found := props[key]; !found {
+			props[key] = value
+		}
+	}
+
+	return props
+}
