@@ -29,15 +29,38 @@ func i32(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.Value
 
 // check holds a module to docs/wasm.md without running or compiling it.
 func check(ctx context.Context, code []byte, pages uint32) error {
+	code, _, err := metered(code) // which also finds what the library would better not read
+	if err != nil {
+		return err
+	}
+
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithMemoryLimitPages(pages))
 	defer r.Close(ctx) //nolint:errcheck // nothing runs in it
 
-	compiled, err := r.CompileModule(ctx, code)
+	compiled, err := compile(ctx, r, code)
 	if err != nil {
-		return fmt.Errorf("it is no module that can run: %w", err)
+		return err
 	}
 
 	return fits(compiled)
+}
+
+// compile has the library compile a module. Over some that are not valid the library panics.
+//
+//nolint:ireturn // the library's own form
+func compile(ctx context.Context, r wazero.Runtime, code []byte) (compiled wazero.CompiledModule, err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = fmt.Errorf("it is no module that can run: %v", caught)
+		}
+	}()
+
+	compiled, err = r.CompileModule(ctx, code)
+	if err != nil {
+		return nil, fmt.Errorf("it is no module that can run: %w", err)
+	}
+
+	return compiled, nil
 }
 
 // fits compares what a module imports and exports with what docs/wasm.md says.

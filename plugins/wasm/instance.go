@@ -37,18 +37,17 @@ type instance struct {
 }
 
 func start(ctx context.Context, m *Module) (*instance, error) {
-	code, err := m.read()
+	code, tick, err := m.read()
 	if err != nil {
 		return nil, err
 	}
 
 	in := &instance{
 		call: call{options: &m.options}, log: m.log, stdout: lineLog{log: m.log}, stderr: lineLog{log: m.log},
-		runtime: wazero.NewRuntimeWithConfig(ctx, m.engine.
-			WithMemoryLimitPages(m.options.pages()).WithCloseOnContextDone(true)),
+		runtime: wazero.NewRuntimeWithConfig(ctx, m.engine.WithMemoryLimitPages(m.options.pages())),
 	}
 
-	if err := in.load(ctx, code); err != nil {
+	if err := in.load(ctx, code, tick); err != nil {
 		in.close(ctx)
 
 		return nil, err
@@ -57,7 +56,7 @@ func start(ctx context.Context, m *Module) (*instance, error) {
 	return in, nil
 }
 
-func (in *instance) load(ctx context.Context, code []byte) error {
+func (in *instance) load(ctx context.Context, code []byte, tick uint32) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, in.runtime); err != nil {
 		return fmt.Errorf("the system interface: %w", err)
 	}
@@ -66,9 +65,9 @@ func (in *instance) load(ctx context.Context, code []byte) error {
 		return err
 	}
 
-	compiled, err := in.runtime.CompileModule(ctx, code)
+	compiled, err := compile(watching(ctx, tick), in.runtime, code)
 	if err != nil {
-		return fmt.Errorf("compile: %w", err)
+		return err
 	}
 
 	if err := fits(compiled); err != nil {

@@ -56,7 +56,7 @@ func TestWhatAModuleLacksIsToldByLint(t *testing.T) {
 		`it imports passs of millrace_v1, which has none; did you mean "pass"?`:       decent().importing(hostModule, "passs", noneToNone).bytes(),
 		"it imports pass of millrace_v1 with other parameters or results":             decent().importing(hostModule, "pass", oneToNone).with(exportProcess, constant(0)...).bytes(),
 		"it imports exit of env; here modules can import from millrace_v1 and wasi_s": decent().importing("env", "exit", noneToNone).bytes(),
-		"it is no module that can run: invalid magic number":                          []byte("no module at all"),
+		"it is no module that can run: this is no WebAssembly module":                 []byte("no module at all"),
 		"it is no module that can run: ":                                              {},
 	} {
 		file := filepath.Join(t.TempDir(), "module.wasm")
@@ -120,7 +120,12 @@ func TestAModuleThatCannotStartStopsTheJob(t *testing.T) {
 		"start: pass: called outside of millrace_process":          begin(opCall, 0),
 		"frobnicate": decent().importing("wasi_snapshot_preview1", "frobnicate", noneToNone),
 	} {
-		lane := raw(t, module, Options{Start: plugins.Duration(100 * time.Millisecond)})
+		o := Options{Start: plugins.Duration(time.Minute)}
+		if strings.Contains(want, "deadline") {
+			o.Start = plugins.Duration(soon)
+		}
+
+		lane := raw(t, module, o)
 		if err := lane.Open(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("opened: %v, want %s", err, want)
 		}
@@ -236,5 +241,50 @@ func TestTheModuleForTestsOfOthersPasses(t *testing.T) {
 
 	if outs, err := work(t, lane, "a"); err != nil || !slices.Equal(outs, []string{"a"}) || len(wasmtest.Pass()) != 121 {
 		t.Errorf("made %q, %v; it has %d bytes", outs, err, len(wasmtest.Pass()))
+	}
+}
+
+// TestNothingRunsForEver holds that whatever goes on and on is stopped by the context.
+func TestNothingRunsForEver(t *testing.T) {
+	t.Parallel()
+
+	const opIf, opBlock, opBrIf, opLocalGet, opSub = 0x04, 0x02, 0x0d, 0x20, 0x6b
+
+	endless := []byte{opLoop, blockEmpty, opBr, 0, opEnd, opUnreachable}
+
+	// fib calls itself twice, and so for longer than anybody waits, never deeper than a few dozen calls.
+	fib := decent().with(exportProcess, slices.Concat(constant(80), []byte{opCall, 3})...)
+	fib.functions = append(slices.Clone(fib.functions), exported{"", oneToOne, slices.Concat(
+		[]byte{opLocalGet, 0, opIf, blockEmpty, opLocalGet, 0}, constant(1), []byte{opSub, opCall, 3, opDrop, opLocalGet, 0},
+		constant(1), []byte{opSub, opCall, 3, opDrop, opEnd}, constant(0),
+	)})
+
+	for name, module := range map[string]tiny{
+		"loop":           decent().with(exportProcess, endless...),
+		"loop in alloc":  decent().with(exportAlloc, endless...),
+		"loop in blocks": decent().with(exportProcess, slices.Concat([]byte{opBlock, blockEmpty}, constant(1), []byte{opIf, blockEmpty}, endless[:5], []byte{opEnd, opEnd, opUnreachable})...),
+		"loop by br_if": decent().with(exportProcess, slices.Concat(
+			[]byte{opLoop, blockEmpty}, constant(1), []byte{opBrIf, 0, opEnd}, constant(0))...),
+		"recursion": fib,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			lane := raw(t, module, Options{})
+			if err := lane.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			start := time.Now()
+
+			_, err := workFor(t, lane, soon, "a")
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the module was stopped") {
+				t.Errorf("the failure is %v", err)
+			}
+
+			if took := time.Since(start); took > 30*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins/wasm/meter"
 )
 
 // Module is what the lanes of a stage share: the compiled code, which is kept as long as anybody has the Module. It is safe
@@ -21,7 +22,8 @@ type Module struct {
 	engine  wazero.RuntimeConfig // with a cache of what is compiled
 
 	mu   sync.Mutex // guards what is below
-	code []byte     // nil until the first lane has read it
+	code []byte     // metered; nil until the first lane has read it
+	tick uint32     // the function that it calls again and again
 }
 
 // New returns a module that is not read yet. What it prints goes to log; nil logs nothing.
@@ -53,21 +55,37 @@ func Lanes(o Options, log *zap.Logger) (func() (pipeline.Transform, error), erro
 // [pipeline.Stage].New.
 func (m *Module) Lane() (pipeline.Transform, error) { return &Transform{module: m}, nil }
 
-// read returns the module's code, which is read from its file once.
-func (m *Module) read() ([]byte, error) {
+// read returns the module's code, and its function that is watched. The file is read once.
+func (m *Module) read() (code []byte, tick uint32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
 	if m.code == nil {
 		code, err := m.options.read()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 
-		m.code = code
+		if m.code, m.tick, err = metered(code); err != nil {
+			return nil, 0, err
+		}
 	}
 
-	return m.code, nil
+	return m.code, m.tick, nil
+}
+
+// metered returns a module that can be stopped, and its function that is watched.
+func metered(code []byte) (metered []byte, tick uint32, err error) {
+	// steps are turns of loops between two looks at the context, in which Go's scheduler and collector have to wait, too: ten
+	// to a hundred microseconds; a guess.
+	const steps = 10_000
+
+	metered, tick, err = meter.Insert(code, steps)
+	if err != nil {
+		return nil, 0, fmt.Errorf("it is no module that can run: %w", err)
+	}
+
+	return metered, tick, nil
 }
 
 // read returns the code that the options name.
