@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,8 +34,8 @@ type opened struct {
 // openFile opens a file for appending, makes it when it is missing, and looks for the end of its last complete line.
 func openFile(path string) (opened, error) {
 	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return opened{}, fmt.Errorf("making the folder: %w", err)
+	if err := makeFolder(folder); err != nil {
+		return opened{}, err
 	}
 
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644) //nolint:gosec // the umask decides
@@ -81,6 +82,27 @@ func lastLineEnd(f io.ReaderAt, size int64) (int64, error) {
 	}
 
 	return 0, nil
+}
+
+// makeFolder makes a folder with those above it, safe against a power cut like the files in them.
+func makeFolder(folder string) error {
+	info, err := os.Stat(folder)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+
+	above := filepath.Dir(folder)
+	if above != folder {
+		if err := makeFolder(above); err != nil {
+			return err
+		}
+	}
+
+	if err := os.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) || err != nil && info != nil {
+		return fmt.Errorf("making the folder: %w", err)
+	}
+
+	return syncFolder(above)
 }
 
 // syncFolder makes the entry of a new file safe against a power cut, which syncing the file does not.

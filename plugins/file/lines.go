@@ -23,12 +23,12 @@ type lines struct {
 func (s *Sink) openLines(path string) (*lines, error) {
 	o, err := s.open(path)
 	if err != nil {
-		return nil, fmt.Errorf("file: %w", err)
+		return nil, err
 	}
 
 	if rest := o.size - o.good; rest > 0 {
 		if err := o.file.Truncate(o.good); err != nil {
-			return nil, errors.Join(fmt.Errorf("file: cutting off an unfinished last line: %w", err), o.file.Close())
+			return nil, errors.Join(fmt.Errorf("cutting off an unfinished last line: %w", err), o.file.Close())
 		}
 
 		s.stats.Torn += rest
@@ -39,7 +39,7 @@ func (s *Sink) openLines(path string) (*lines, error) {
 	if s.options.Compress != CompressNone {
 		left, err := unpacked(path)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("file: %w", err), o.file.Close())
+			return nil, errors.Join(err, o.file.Close())
 		}
 
 		s.packer.add(left...)

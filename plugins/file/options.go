@@ -10,8 +10,12 @@ import (
 
 // Options say where and how a [Sink] writes.
 type Options struct {
-	// Path is the file; it and its folder are made when they are missing. Required. Each sink needs a file of its own.
-	Path string `help:"The file; it and its folder are made when they are missing." option:"path,required,main"`
+	// Path is the file; it and its folder are made when they are missing. Required. Names of values in braces, such as
+	// {key}, {day} or {body.region}, make it a file for each text that messages have there. No two sinks may share a file.
+	Path string `help:"The file, made when it is missing; values of the message in braces." option:"path,required,main"`
+	// MaxOpen is how many files are open at a time, where messages name them; the one not used for longest is closed for
+	// another one. The zero value is 64.
+	MaxOpen int `default:"64" help:"How many files are open at a time, where messages name them." option:"max_open"`
 	// Fsync says when the file is made safe against a power cut. The zero value is [FsyncBatch].
 	Fsync Fsync `default:"batch" help:"When what is written is made safe against a power cut." option:"fsync"`
 	// Rotate says when a file is put aside and a new one begun. The zero value never does.
@@ -31,8 +35,16 @@ type Rotate struct {
 
 var _ plugins.Validator = Options{}
 
-// Validate refuses what would pack nothing.
+// Validate refuses names that nobody knows, and what would pack nothing.
 func (o Options) Validate() error {
+	if _, err := newNamer(o); err != nil {
+		return fmt.Errorf("path: %w", err)
+	}
+
+	if o.MaxOpen < 0 {
+		return errors.New("max_open: is negative")
+	}
+
 	if o.Compress != CompressNone && o.Rotate == (Rotate{}) {
 		return errors.New("compress: packs files that were put aside, and rotate says of none; set rotate.size or rotate.every")
 	}
@@ -46,16 +58,20 @@ func Doc() plugins.Doc {
 		Summary: "Appends each body as a line to a file.",
 		Text: "A body must be one line of valid JSON; others are rejected. Lines are never torn: what a crash has left of a " +
 			"line is cut off when the file is opened again.\n\n" +
+			"With values in its path a message names its file. They make parts of names and never lead to another folder: " +
+			"what separates or hides names is written as %2F. A message without such a value, an empty or a very long one, is " +
+			"rejected. How many files there get to be is up to the messages.\n\n" +
 			"A file that was put aside has the time in its name: alerts.jsonl becomes alerts-20261231T235959.jsonl, and with " +
 			"an ending of .gz or .zst once it is packed. Packing goes on beside the writing; what a crash has interrupted is " +
 			"packed when the file is opened again.",
-		Example: "file: { path: out/alerts.jsonl, fsync: batch, rotate: { size: 64MiB, every: 24h }, compress: zstd }",
+		Example: "file: { path: 'out/{topic}/alerts.jsonl', fsync: batch, rotate: { size: 64MiB, every: 24h }, compress: zstd }",
 		Metrics: []plugins.Metric{
 			{Name: "lines", Help: "Lines written for good."},
 			{Name: "bytes", Help: "Bytes of these lines."},
 			{Name: "torn", Help: "Bytes of unfinished last lines that were cut off."},
 			{Name: "rotated", Help: "Files put aside."},
 			{Name: "compressed", Help: "Files packed."},
+			{Name: "opened", Help: "Times that a file was opened; many mean that max_open is small."},
 		},
 	}
 }

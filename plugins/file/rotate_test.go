@@ -202,7 +202,7 @@ func TestAFileThatCannotBePutAsideIsWrittenOn(t *testing.T) {
 	full := errors.New("the disk is gone")
 	w.disk.sync = full
 
-	if err := w.sink.Write(t.Context(), batchOf("22", "33")); !errors.Is(err, full) {
+	if err := w.sink.Write(t.Context(), batchOf("22", "33")); !errors.Is(cause(err), full) {
 		t.Errorf("the error is %v", err)
 	}
 

@@ -1,4 +1,4 @@
-// Package file is the sink that appends messages to a file of JSON lines.
+// Package file is the sink that appends messages to files of JSON lines.
 //
 // A line is the body of a message, unchanged; so a body must be one line of valid JSON, and a message whose body is not
 // is rejected. Lines are never torn: what a crash has left of a line is cut off when the file is opened again, and a
@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"path/filepath"
 
 	"go.uber.org/zap"
 
@@ -27,18 +27,19 @@ var errClosed = errors.New("file: the sink is not open")
 // keptBuffer is the largest write buffer that is kept for the next batch, in bytes; a guess.
 const keptBuffer = 4 << 20
 
-// Sink appends messages to one file, a line each. It is safe for concurrent use. While it is open nobody else may write
-// to the file: it checks the size before every batch and fails the batch when it is not as the sink has left it.
+// Sink appends messages to files, a line each. It is safe for concurrent use. While it is open nobody else may write to its
+// files: it checks the size before every batch and fails the batch when it is not as the sink has left it.
 type Sink struct {
 	options Options
+	namer   *namer
 	log     *zap.Logger
 	open    func(path string) (opened, error)
 	packer  *packer
 
 	// turn is held by the call that uses the fields below; taking it can be given up, unlike a mutex.
 	turn   chan struct{}
-	ready  bool   // between Open and Close
-	lines  *lines // nil when the file has to be opened first
+	ready  bool // between Open and Close
+	files  files
 	buffer []byte
 	stats  Stats
 }
@@ -47,8 +48,10 @@ type Sink struct {
 type Stats struct {
 	// Lines and Bytes were written for good.
 	Lines, Bytes int64
-	// Torn is how many bytes of an unfinished last line Open has cut off.
+	// Torn is how many bytes of unfinished last lines were cut off.
 	Torn int64
+	// Opened is how often a file was opened.
+	Opened int64
 	// Rotated is how many files were put aside, Compressed how many were packed.
 	Rotated, Compressed int64
 }
@@ -73,13 +76,23 @@ func New(o Options, log *zap.Logger) (*Sink, error) {
 		log = zap.NewNop()
 	}
 
+	if o.MaxOpen == 0 {
+		o.MaxOpen = 64
+	}
+
+	namer, err := newNamer(o)
+	if err != nil {
+		return nil, fmt.Errorf("file: path: %w", err)
+	}
+
 	return &Sink{
-		options: o, log: log, open: openFile, packer: &packer{how: o.Compress, log: log}, turn: make(chan struct{}, 1),
+		options: o, namer: namer, log: log, open: openFile, packer: &packer{how: o.Compress, log: log},
+		turn: make(chan struct{}, 1), files: files{most: o.MaxOpen},
 	}, nil
 }
 
-// Open opens or makes the file and cuts off an unfinished last line, which it logs and counts in [Stats].
-// Opening an open sink fails.
+// Open opens or makes the file and cuts off an unfinished last line, which it logs and counts in [Stats]. Where messages name
+// their files it makes the folder that they are in. Opening an open sink fails.
 func (s *Sink) Open(ctx context.Context) error {
 	if err := s.take(ctx); err != nil {
 		return err
@@ -90,18 +103,21 @@ func (s *Sink) Open(ctx context.Context) error {
 		return fmt.Errorf("file: %s is open already", s.options.Path)
 	}
 
-	l, err := s.openLines(s.options.Path)
-	if err != nil {
-		return err
+	if path, ok := s.namer.fixed(); ok {
+		if _, err := s.use(path); err != nil {
+			return fmt.Errorf("file: %w", err)
+		}
+	} else if err := makeFolder(filepath.Clean(s.namer.folder)); err != nil {
+		return fmt.Errorf("file: %w", err)
 	}
 
-	s.lines, s.ready = l, true
+	s.ready = true
 
 	return nil
 }
 
-// Write appends a line for each message. It fails the messages that are no line with a [*pipeline.BatchError] that
-// rejects them ([ErrNotALine]); any other error means that nothing of the batch is in the file.
+// Write appends a line for each message. Messages fail alone, in a [*pipeline.BatchError]: those that are no line
+// ([ErrNotALine]) or make no name of a file ([ErrName]) are rejected; of those whose file could not be written, nothing is in it.
 func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	if err := s.take(ctx); err != nil {
 		return err
@@ -114,7 +130,51 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 
 	var failures pipeline.BatchError
 
-	text := s.buffer[:0]
+	for _, g := range s.groups(batch, &failures) {
+		if err := ctx.Err(); err != nil { // many files take their time
+			g.fail(&failures, err)
+
+			continue
+		}
+
+		text := s.buffer[:0]
+		for _, i := range g.indexes {
+			text = append(append(text, batch[i].Body...), '\n')
+		}
+
+		if cap(text) <= keptBuffer {
+			s.buffer = text
+		}
+
+		if err := s.append(g.path, text); err != nil {
+			g.fail(&failures, err)
+
+			continue
+		}
+
+		s.stats.Lines += int64(len(g.indexes))
+	}
+
+	return failures.Err()
+}
+
+// group are messages of a batch that go into one file.
+type group struct {
+	path    string
+	indexes []int
+}
+
+func (g *group) fail(failures *pipeline.BatchError, err error) {
+	for _, i := range g.indexes {
+		failures.Fail(i, fmt.Errorf("file: %s: %w", g.path, err))
+	}
+}
+
+// groups divides a batch by files, and fails what goes into none.
+func (s *Sink) groups(batch []*pipeline.Message, failures *pipeline.BatchError) []*group {
+	var all []*group
+
+	byPath := make(map[string]*group, 1)
 
 	for i, m := range batch {
 		if bytes.IndexByte(m.Body, '\n') >= 0 || !json.Valid(m.Body) {
@@ -123,86 +183,24 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 			continue
 		}
 
-		text = append(append(text, m.Body...), '\n')
-	}
+		path, err := s.namer.of(m)
+		if err != nil {
+			failures.Fail(i, pipeline.Reject(err))
 
-	if cap(text) <= keptBuffer {
-		s.buffer = text
-	}
-
-	if err := s.append(text); err != nil {
-		return fmt.Errorf("file: %s: %w", s.options.Path, err)
-	}
-
-	s.stats.Lines += int64(len(batch) - len(failures.Failed))
-
-	return failures.Err()
-}
-
-// append writes a text into the file, or into a new one when it is time for that.
-func (s *Sink) append(text []byte) error {
-	if len(text) == 0 {
-		return nil
-	}
-
-	if err := s.reopen(); err != nil {
-		return err
-	}
-
-	if s.options.Rotate.due(s.lines, int64(len(text)), time.Now()) {
-		if err := errors.Join(s.rotate(), s.reopen()); err != nil {
-			return err
+			continue
 		}
+
+		g, ok := byPath[path]
+		if !ok {
+			g = &group{path: path}
+			byPath[path] = g
+			all = append(all, g)
+		}
+
+		g.indexes = append(g.indexes, i)
 	}
 
-	if err := s.lines.append(text, s.options.Fsync); err != nil {
-		return err
-	}
-
-	s.stats.Bytes += int64(len(text))
-
-	return nil
-}
-
-// reopen opens the file unless it is open.
-func (s *Sink) reopen() error {
-	if s.lines != nil {
-		return nil
-	}
-
-	l, err := s.openLines(s.options.Path)
-	if err == nil {
-		s.lines = l
-	}
-
-	return err
-}
-
-// rotate puts the file aside. When it fails the file is as it was, and the next batch tries it again.
-func (s *Sink) rotate() error {
-	if err := errors.Join(s.lines.mend(), s.lines.untouched()); err != nil {
-		return err
-	}
-
-	l := s.lines
-	s.lines = nil
-
-	if err := l.close(); err != nil {
-		return err
-	}
-
-	name, err := l.putAside()
-	if err != nil {
-		return err
-	}
-
-	s.stats.Rotated++
-
-	if s.options.Compress != CompressNone {
-		s.packer.add(name)
-	}
-
-	return nil
+	return all
 }
 
 // Stats returns the counters. It waits for a Write that is under way.
@@ -222,10 +220,11 @@ func (s *Sink) Meter() map[string]int64 {
 
 	return map[string]int64{
 		"lines": stats.Lines, "bytes": stats.Bytes, "torn": stats.Torn, "rotated": stats.Rotated, "compressed": stats.Compressed,
+		"opened": stats.Opened,
 	}
 }
 
-// Close makes what was written safe against a power cut, closes the file, and waits for the packing of others. Closing twice,
+// Close makes what was written safe against a power cut, closes the files, and waits for the packing of others. Closing twice,
 // or what was never opened, does nothing.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
@@ -233,18 +232,19 @@ func (s *Sink) Close() error {
 
 	s.packer.wait()
 
-	l := s.lines
-	s.lines, s.ready = nil, false
+	var errs []error
 
-	if l == nil {
-		return nil
+	for _, l := range s.files.all() {
+		s.files.remove(l)
+
+		if err := l.close(); err != nil {
+			errs = append(errs, fmt.Errorf("file: %s: %w", l.path, err))
+		}
 	}
 
-	if err := l.close(); err != nil {
-		return fmt.Errorf("file: %s: %w", s.options.Path, err)
-	}
+	s.ready = false
 
-	return nil
+	return errors.Join(errs...)
 }
 
 func (s *Sink) take(ctx context.Context) error {

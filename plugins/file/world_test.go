@@ -39,6 +39,10 @@ func setup(t *testing.T, o Options) *world {
 	w := &world{path: o.Path, sink: sink, disk: &faultyDisk{}, logs: logs}
 	sink.open = func(path string) (opened, error) {
 		o, err := openFile(path)
+		if path != w.path {
+			return o, err // one of several, without faults
+		}
+
 		w.disk.handle, o.file = o.file, w.disk
 
 		return o, err
@@ -121,4 +125,13 @@ func batchOf(bodies ...string) []*pipeline.Message {
 	}
 
 	return batch
+}
+
+// cause is the error of the first message.
+func cause(err error) error {
+	if failures, ok := errors.AsType[*pipeline.BatchError](err); ok {
+		return failures.Failed[0]
+	}
+
+	return err
 }
