@@ -1,11 +1,11 @@
 package httpsink
 
 import (
+	"bytes"
 	"encoding"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/internal/httpcall"
@@ -14,14 +14,14 @@ import (
 
 // Options say where and how a [Sink] sends.
 type Options struct {
-	// URL is where requests go. Required.
-	URL string `help:"Where requests go." option:"url,required,main"`
+	// URL is where requests go. Required. Names of values in braces may stand behind the server's name; values are escaped.
+	URL string `help:"Where requests go; values of the message in braces." option:"url,required,main"`
 	// Method is POST or PUT. The zero value is POST.
 	Method Method `default:"POST" help:"The method of the requests." option:"method"`
 	// Batch says what a request holds. The zero value is [BatchNone].
 	Batch Batch `default:"none" help:"What a request holds: a message, a JSON array, or lines." option:"batch"`
-	// Headers go with every request, beside a Content-Type that fits Batch.
-	Headers map[string]string `help:"Headers of every request." option:"headers"`
+	// Headers go with every request, beside a Content-Type that fits Batch. They are templates, as URL is.
+	Headers map[string]string `help:"Headers of every request; values of the message in braces." option:"headers"`
 	// Auth is how requests say who sends them.
 	Auth httpcall.Auth `help:"How requests say who sends them." option:"auth"`
 	// TLS says which servers are trusted.
@@ -44,8 +44,10 @@ func Doc() plugins.Doc {
 		Text: "An answer of 2xx means that the server has the messages. Otherwise 408, 425, 429 and 5xx try again, after the " +
 			"time that the server asks for in Retry-After, and the others reject the messages. Where the server refuses a " +
 			"batch with 400, 413 or 422 it is sent again in halves, so that only the message that is wrong is rejected.\n\n" +
+			"Values of messages can stand in the path, the query and the headers; only messages that agree in them share a " +
+			"request. One without such a value is rejected. In a URL values are escaped.\n\n" +
 			"Delivery is at least once: a request whose answer was lost is sent again.",
-		Example: "http: { url: 'https://example.org/quakes', batch: lines, auth: { bearer: s3cret }, timeout: 5s }",
+		Example: "http: { url: 'https://example.org/quakes/{body.region}', batch: lines, auth: { bearer: s3cret }, timeout: 5s }",
 		Metrics: []plugins.Metric{
 			{Name: "requests", Help: "Requests sent."},
 			{Name: "messages", Help: "Messages that a server has taken."},
@@ -58,18 +60,11 @@ func Doc() plugins.Doc {
 
 var _ plugins.Validator = Options{}
 
-// Validate refuses an address that nobody can call.
+// Validate refuses an address that nobody can call, and templates with unknown names.
 func (o Options) Validate() error {
-	u, err := url.Parse(o.URL)
-	if err != nil {
-		return errors.New("url: is none; it begins with http:// or https:// and a server's name")
-	}
+	_, err := newTarget(o)
 
-	if err := httpcall.CheckURL(u); err != nil {
-		return fmt.Errorf("url: %w", err)
-	}
-
-	return nil
+	return err
 }
 
 // Method is how messages are sent.
@@ -149,4 +144,16 @@ func (b Batch) contentType() string {
 	}
 
 	return "application/json"
+}
+
+// fits reports why a body cannot be part of a request.
+func (b Batch) fits(body []byte) error {
+	switch {
+	case b == BatchArray && !json.Valid(body):
+		return ErrNotJSON
+	case b == BatchLines && bytes.IndexByte(body, '\n') >= 0:
+		return ErrLineBreak
+	default:
+		return nil
+	}
 }

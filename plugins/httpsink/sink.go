@@ -2,9 +2,7 @@
 package httpsink
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,6 +25,7 @@ var (
 // Sink sends messages to HTTP servers. It is safe for concurrent use.
 type Sink struct {
 	options Options
+	target  *target
 	client  *httpcall.Client
 
 	requests, messages, bytes, refused, unreachable atomic.Int64
@@ -47,19 +46,20 @@ func New(o Options) (*Sink, error) {
 		o.Timeout = plugins.Duration(10 * time.Second)
 	}
 
-	if err := o.Validate(); err != nil {
+	target, err := newTarget(o)
+	if err != nil {
 		return nil, fmt.Errorf("http: %w", err)
 	}
 
 	client, err := httpcall.New(httpcall.Config{
-		Timeout: time.Duration(o.Timeout), MaxAnswer: int64(o.MaxAnswer), Headers: o.Headers,
+		Timeout: time.Duration(o.Timeout), MaxAnswer: int64(o.MaxAnswer),
 		Accept: o.Accept, Retry: o.Retry, Auth: o.Auth, TLS: o.TLS,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("http: %w", err)
 	}
 
-	return &Sink{options: o, client: client}, nil
+	return &Sink{options: o, target: target, client: client}, nil
 }
 
 // Write sends the batch, in one request or one for each message. Once a server does not answer, or answers that it has too
@@ -102,57 +102,51 @@ type write struct {
 
 // group are messages of the batch that go into one request.
 type group struct {
-	url     string
+	request httpcall.Request // without its body
 	indexes []int
 }
 
 // groups divides the batch into requests, and fails what cannot be part of one.
-func (w *write) groups() []group {
-	var all []group
+func (w *write) groups() []*group {
+	var all []*group
+
+	byKey := make(map[string]*group, 1)
 
 	for i, m := range w.batch {
-		url := w.sink.options.URL
-
-		switch w.sink.options.Batch {
-		case BatchNone:
-			all = append(all, group{url: url, indexes: []int{i}})
-
-			continue
-		case BatchArray:
-			if !json.Valid(m.Body) {
-				w.failures.Fail(i, pipeline.Reject(ErrNotJSON))
-
-				continue
-			}
-		case BatchLines:
-			if bytes.IndexByte(m.Body, '\n') >= 0 {
-				w.failures.Fail(i, pipeline.Reject(ErrLineBreak))
-
-				continue
-			}
+		r, key, err := w.sink.target.of(m)
+		if err == nil {
+			err = w.sink.options.Batch.fits(m.Body)
 		}
 
-		all = addTo(all, url, i)
+		if err != nil {
+			w.failures.Fail(i, pipeline.Reject(err))
+
+			continue
+		}
+
+		r.Method = string(w.sink.options.Method)
+
+		if w.sink.options.Batch == BatchNone {
+			all = append(all, &group{request: r, indexes: []int{i}})
+
+			continue
+		}
+
+		g, ok := byKey[key]
+		if !ok {
+			g = &group{request: r}
+			byKey[key] = g
+			all = append(all, g)
+		}
+
+		g.indexes = append(g.indexes, i)
 	}
 
 	return all
 }
 
-// addTo adds a message to the group of its URL.
-func addTo(all []group, url string, i int) []group {
-	for g := range all {
-		if all[g].url == url {
-			all[g].indexes = append(all[g].indexes, i)
-
-			return all
-		}
-	}
-
-	return append(all, group{url: url, indexes: []int{i}})
-}
-
 // send sends a group and fails its messages when that fails.
-func (w *write) send(ctx context.Context, g group) {
+func (w *write) send(ctx context.Context, g *group) {
 	if w.down != nil {
 		w.fail(g, fmt.Errorf("http: not sent, since a request before it failed: %w", w.down))
 
@@ -165,15 +159,13 @@ func (w *write) send(ctx context.Context, g group) {
 		return
 	}
 
-	body := w.body(g)
+	r := g.request
+	r.Body = w.body(g)
 
-	_, err := w.sink.client.Do(ctx, httpcall.Request{
-		Method: string(w.sink.options.Method), URL: g.url, Body: body,
-		Headers: map[string]string{"Content-Type": w.sink.options.Batch.contentType()},
-	})
+	_, err := w.sink.client.Do(ctx, r)
 
 	w.sink.requests.Add(1)
-	w.sink.bytes.Add(int64(len(body)))
+	w.sink.bytes.Add(int64(len(r.Body)))
 
 	status, answered := errors.AsType[*httpcall.StatusError](err)
 	_, silent := errors.AsType[*httpcall.UnreachableError](err)
@@ -196,8 +188,8 @@ func (w *write) send(ctx context.Context, g group) {
 
 	if answered && len(g.indexes) > 1 && pipeline.IsRejected(err) && divisible(status.Status) {
 		half := len(g.indexes) / 2
-		w.send(ctx, group{url: g.url, indexes: g.indexes[:half]})
-		w.send(ctx, group{url: g.url, indexes: g.indexes[half:]})
+		w.send(ctx, &group{request: g.request, indexes: g.indexes[:half]})
+		w.send(ctx, &group{request: g.request, indexes: g.indexes[half:]})
 
 		return
 	}
@@ -205,14 +197,14 @@ func (w *write) send(ctx context.Context, g group) {
 	w.fail(g, fmt.Errorf("http: %w", err))
 }
 
-func (w *write) fail(g group, err error) {
+func (w *write) fail(g *group, err error) {
 	for _, i := range g.indexes {
 		w.failures.Fail(i, err)
 	}
 }
 
 // body is what a request holds.
-func (w *write) body(g group) []byte {
+func (w *write) body(g *group) []byte {
 	if w.sink.options.Batch == BatchNone {
 		return w.batch[g.indexes[0]].Body
 	}

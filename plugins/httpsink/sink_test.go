@@ -279,12 +279,52 @@ func TestOnlyWhatIsWrongInABatchIsRejected(t *testing.T) {
 	}
 }
 
+func TestMessagesChooseTheirPathAndHeaders(t *testing.T) {
+	t.Parallel()
+
+	for batch, bodies := range map[string][]string{
+		"none":  {`/in/a%2Fb?k=a%2Fb h=x {"n":0}`, `/in/a%2Fb?k=a%2Fb h=x {"n":1}`, `/in/a%2Fb?k=a%2Fb h=y {"n":2}`, `/in/c?k=c h=x {"n":3}`, `/in/a%2Fb?k=a%2Fb h=x {"n":4}`},
+		"array": {`/in/a%2Fb?k=a%2Fb h=x [{"n":0},{"n":1},{"n":4}]`, `/in/a%2Fb?k=a%2Fb h=y [{"n":2}]`, `/in/c?k=c h=x [{"n":3}]`},
+	} {
+		s := serve(t, nil)
+		sink := setup(t, s, map[string]any{
+			"url": s.URL + "/in/{key}?k={key}", "batch": batch, "headers": map[string]any{"x-h": "{tag}"},
+			"auth": map[string]any{"header": "X-Api-Key", "secret": "hush"},
+		})
+
+		all := pipelinetest.Messages(`{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`, `{"n":5}`, `{"n":6}`)
+		for i, key := range []string{"a/b", "a/b", "a/b", "c", "a/b", "..", "c"} {
+			all[i].Key, all[i].Tag = key, []string{"x", "x", "y", "x", "x", "x", "x\r\nX-Api-Key: mine"}[i]
+		}
+
+		failures, ok := errors.AsType[*pipeline.BatchError](sink.Write(t.Context(), all))
+		if !ok || len(failures.Failed) != 2 || !pipeline.IsRejected(failures.Failed[5]) || !pipeline.IsRejected(failures.Failed[6]) {
+			t.Errorf("%s: the error is %v, want one that rejects 5 and 6", batch, failures)
+		}
+
+		var got []string
+		for i, r := range s.requests {
+			got = append(got, r.RequestURI+" h="+r.Header.Get("X-H")+" "+s.bodies()[i])
+
+			if r.Header.Get("X-Api-Key") != "hush" {
+				t.Errorf("%s: headers %v", batch, r.Header)
+			}
+		}
+
+		if !slices.Equal(got, bodies) {
+			t.Errorf("%s: sent %q, want %q", batch, got, bodies)
+		}
+	}
+}
+
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 
 	for want, options := range map[string]any{
 		"url: is required":                map[string]any{},
 		`"example.org" is no address`:     "example.org",
+		`headers.X: unknown name "kye"`:   map[string]any{"url": "http://x", "headers": map[string]any{"X": "{kye}"}},
+		"url: values can stand behind":    "http://{key}/x",
 		"url: is none":                    "http://[hush",
 		`"GET" is neither POST nor PUT`:   map[string]any{"url": "http://x", "method": "GET"},
 		`"all" is none of none, array`:    map[string]any{"url": "http://x", "batch": "all"},
