@@ -12,7 +12,8 @@ const (
 	PropOriginID = "millrace.origin.id"
 	// PropOriginTopic is the topic of the message's first delivery.
 	PropOriginTopic = "millrace.origin.topic"
-	// PropOriginQueue and PropOriginOffset locate the record that was sent back or dead-lettered last.
+	// PropOriginQueue and PropOriginOffset locate the record that was sent back or dead-lettered last. Brokers that make the
+	// copy of what is sent back by themselves, as RocketMQ's do, leave them out of that.
 	PropOriginQueue  = "millrace.origin.queue"
 	PropOriginOffset = "millrace.origin.offset"
 	// PropDeadStage, PropDeadError, PropDeadStack and PropDeadDeliveries hold a dead letter's Cause.

@@ -24,6 +24,7 @@ func features() consumertest.Features {
 		HoldsBackQueues:      true,
 		RedeliveryIdempotent: true,
 		ReturnedIsFinished:   true,
+		TellsReturnedPlace:   true,
 	}
 }
 

@@ -41,6 +41,9 @@ type Features struct {
 	// ReturnedIsFinished: what was sent back or dead-lettered is among the finished offsets that Stored tells, also when
 	// the member died before its next commit.
 	ReturnedIsFinished bool
+	// TellsReturnedPlace: what was sent back says the queue and the offset that it was sent back from
+	// (consumer.PropOriginQueue and PropOriginOffset). Dead letters say it everywhere.
+	TellsReturnedPlace bool
 	// PersistsAcrossRestart: Harness.Reopen works.
 	PersistsAcrossRestart bool
 	// Delay is the delay of redeliveries; 0 means 200 ms. It is the shortest that the broker keeps well.

@@ -67,7 +67,7 @@ func redeliveriesPersist(w *world) {
 
 	next := w.join("")
 	m := next.retried(make(map[pipeline.Queue]pipeline.Offset))
-	wantCopy(w, m, pulled)
+	wantCopy(w, m, pulled, w.features.TellsReturnedPlace)
 
 	if m.Origin.Delivery != 2 {
 		w.Errorf("delivery %d, want 2", m.Origin.Delivery)
@@ -85,7 +85,7 @@ func deadLettersPersist(w *world) {
 		w.Fatalf("%d dead letters, want 1", len(dead))
 	}
 
-	wantCopy(w, dead[0], pulled)
+	wantCopy(w, dead[0], pulled, true)
 }
 
 func broadcastPersists(w *world) {

@@ -31,7 +31,7 @@ func TestBrokerKeepsTheContract(t *testing.T) {
 			},
 		}
 	}, consumertest.Features{
-		DenseOffsets: true, HoldsBackQueues: true, RedeliveryIdempotent: true, ReturnedIsFinished: true,
+		DenseOffsets: true, HoldsBackQueues: true, RedeliveryIdempotent: true, ReturnedIsFinished: true, TellsReturnedPlace: true,
 		PersistsAcrossRestart: true,
 	})
 }

@@ -1,0 +1,218 @@
+package rocketmq_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/rocketmq"
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
+	"github.com/millrace/millrace/consumer/rocketmq/rocketmqfake"
+	"github.com/millrace/millrace/pipeline"
+)
+
+func TestFailingListOfMembersKeepsTheAssignment(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r := w.join(consumer.Subscription{})
+		l := r.owned(first())
+		r.owned(retries())
+		w.fake.Fault(rocketmqfake.Faults{MemberList: 1})
+		r.keeps(10 * time.Minute)
+		w.publish("a")
+
+		if b := r.take(l, 0); len(b.Messages) != 1 {
+			w.Errorf("got %v", bodies(b))
+		}
+	})
+}
+
+func TestMemberOutlivesItsBrokerAndNameServer(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r := w.join(consumer.Subscription{})
+		l := r.owned(first())
+		r.owned(retries())
+		w.publish("a")
+		w.fake.StopNameServer()
+		w.fake.Brokers[0].Stop()
+		r.keeps(5 * time.Minute)
+
+		if _, err := r.Pull(w.Context(), l, 0, some()); err == nil {
+			w.Error("a broker that is down answered a pull")
+		}
+
+		if err := w.fake.Brokers[0].Start(); err != nil {
+			w.Fatal(err)
+		}
+
+		r.keeps(time.Minute) // the name server is still away
+
+		if b := r.take(l, 0); !slices.Equal(bodies(b), []string{"a"}) {
+			w.Errorf("after the restart came %v", bodies(b))
+		}
+
+		if list := w.ask(remoting.GetConsumerList, nil); list != nil {
+			w.Logf("members %v", list)
+		}
+	})
+}
+
+// Brokers tell apart only the hashes of tags, and Aa and BB have the same.
+func TestTagsAreComparedAgain(t *testing.T) {
+	t.Parallel()
+
+	o := rocketmq.Options{Filters: map[string]rocketmq.Filter{topic: {Tags: "Aa || C"}}}
+	inBubble(t, rocketmqfake.Options{}, o, func(w *world) {
+		for _, tag := range []string{"Aa", "BB", "", "C", "BB"} {
+			if err := w.Publish(w.Context(), topic, []*pipeline.Message{{Tag: tag, Body: []byte("x" + tag)}}); err != nil {
+				w.Fatal(err)
+			}
+		}
+
+		r := w.join(consumer.Subscription{})
+
+		b := r.take(r.owned(first()), 0)
+		if got := bodies(b); !slices.Equal(got, []string{"xAa", "xC"}) || b.Next != 5 {
+			w.Errorf("got %v and next %d", got, b.Next)
+		}
+	})
+}
+
+func TestSQLFiltersAtTheBroker(t *testing.T) {
+	t.Parallel()
+
+	o := rocketmq.Options{Filters: map[string]rocketmq.Filter{topic: {SQL: "n > 1"}}}
+	inBubble(t, rocketmqfake.Options{}, o, func(w *world) {
+		for _, n := range []string{"1", "2", "3"} {
+			m := &pipeline.Message{Body: []byte(n), Props: map[string]string{"n": n}}
+			if err := w.Publish(w.Context(), topic, []*pipeline.Message{m}); err != nil {
+				w.Fatal(err)
+			}
+		}
+
+		r := w.join(consumer.Subscription{})
+		if got := bodies(r.take(r.owned(first()), 0)); !slices.Equal(got, []string{"2", "3"}) {
+			w.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestExpiredMessagesAreOutOfRange(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		w.publish("a", "b", "c")
+		w.fake.Brokers[0].Trim(topic, 0, 2)
+
+		r := w.join(consumer.Subscription{})
+		_, err := r.Pull(w.Context(), r.owned(first()), 1, some())
+
+		outside, ok := errors.AsType[*consumer.OutOfRangeError](err)
+		if !ok || outside.First != 2 || outside.End != 3 || outside.From != 1 {
+			w.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestJoinSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+
+	sql := rocketmq.Options{Filters: map[string]rocketmq.Filter{topic: {SQL: "n >"}}}
+
+	for name, c := range map[string]struct {
+		fakes  rocketmqfake.Options
+		o      rocketmq.Options
+		before func(*world)
+		topics []string
+		is     error
+		says   []string
+	}{
+		"a name server that is not there": {
+			before: func(w *world) { w.fake.StopNameServer() }, is: rocketmq.ErrUnreachable, says: []string{"127.0.0.1:9876"},
+		},
+		"brokers that are not there": {
+			before: func(w *world) { w.fake.Brokers[0].Vanish() }, is: rocketmq.ErrUnreachable, says: []string{"127.0.0.1:10911"},
+		},
+		"a group that brokers do not make": {
+			fakes: rocketmqfake.Options{NoAutoCreate: true}, is: rocketmq.ErrUnknownGroup, says: []string{`"G"`, "updateSubGroup"},
+		},
+		"a group that is switched off": {
+			before: func(w *world) { w.switchOff() }, is: rocketmq.ErrNoPermission, says: []string{`"G"`},
+		},
+		"SQL that does not parse": {o: sql, is: rocketmq.ErrBadFilter, says: []string{`"T"`, "n >", "Encountered"}},
+		"SQL where brokers have it off": {
+			fakes: rocketmqfake.Options{NoFilters: true}, o: sql, is: rocketmq.ErrBadFilter, says: []string{"enablePropertyFilter"},
+		},
+		"a topic that is missing":     {topics: []string{"orders"}, says: []string{`"orders"`, "there are", "T"}},
+		"a name that no broker takes": {topics: []string{"or ders"}, says: []string{`"or ders"`}},
+		"no topic":                    {topics: []string{}, says: []string{"no topics"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			inBubble(t, c.fakes, c.o, func(w *world) {
+				if c.before != nil {
+					c.before(w)
+				}
+
+				topics := c.topics
+				if topics == nil {
+					topics = []string{topic}
+				}
+
+				_, err := w.Join(w.Context(), consumer.Subscription{Group: group, Topics: topics})
+				if err == nil || c.is != nil && !errors.Is(err, c.is) {
+					w.Fatalf("got %v", err)
+				}
+
+				for _, text := range c.says {
+					if !strings.Contains(err.Error(), text) {
+						w.Errorf("%q does not say %q", err, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+func (w *world) switchOff() {
+	w.Helper()
+
+	if _, err := w.client.Call(w.Context(), w.fake.Brokers[0].Addr, &remoting.Command{
+		Code: remoting.UpdateGroup, Body: []byte(`{"groupName":"G","consumeEnable":false}`),
+	}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestPullUnderWayEndsWithItsLease(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		w.fake.CreateTopic(topic, 2)
+
+		r := w.join(consumer.Subscription{Instance: "member-1"})
+		second := r.owned(pipeline.Queue{Topic: topic, Broker: "b0", ID: 1})
+		began := time.Now()
+		ended := make(chan error, 1)
+
+		go func() {
+			_, err := r.Pull(w.Context(), second, 0, some())
+			ended <- err
+		}()
+
+		synctest.Wait() // the broker holds the pull
+		w.join(consumer.Subscription{Instance: "member-2"})
+
+		if err := <-ended; !errors.Is(err, consumer.ErrNotOwner) || time.Since(began) > time.Second {
+			w.Errorf("the pull ended after %v: %v", time.Since(began), err)
+		}
+	})
+}

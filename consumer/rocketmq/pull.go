@@ -1,0 +1,245 @@
+package rocketmq
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/rocketmq/record"
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
+	"github.com/millrace/millrace/pipeline"
+)
+
+const (
+	// lateHold is how much later than asked for a broker may answer a held pull: it looks at them every 5 s only.
+	lateHold = 10 * time.Second
+
+	flagSuspend      = 2 // hold the pull when there is nothing
+	flagSubscription = 4 // the expression comes with the pull
+
+	statusReset = "OFFSET_RESET"
+)
+
+// pullWish is what a pull asks of a queue.
+type pullWish struct {
+	from     pipeline.Offset
+	messages int
+	filter   Filter
+	hold     time.Duration
+}
+
+// pulled is the answer to a pull.
+type pulled struct {
+	// moved says that there is nothing at the offset, for the reason in status; next is what the broker proposes instead.
+	moved            bool
+	status           string
+	body             []byte
+	next, first, end pipeline.Offset
+	suggested        int64
+}
+
+func (m *member) pullRequest(q pipeline.Queue, w pullWish) *remoting.Command {
+	text, kind := w.filter.expression()
+	flags := flagSubscription
+
+	if w.hold > 0 {
+		flags |= flagSuspend
+	}
+
+	// The bit that commits an offset beside is never set: nothing is known then of how that went.
+	ext := m.queueFields(q)
+	ext["consumerGroup"] = m.wire(m.group)
+	ext["queueOffset"] = decimal(w.from)
+	ext["maxMsgNums"] = strconv.Itoa(w.messages)
+	ext["sysFlag"] = strconv.Itoa(flags)
+	ext["commitOffset"] = "0"
+	ext["suspendTimeoutMillis"] = strconv.FormatInt(w.hold.Milliseconds(), 10)
+	ext["subscription"] = text
+	ext["expressionType"] = kind
+	ext["subVersion"] = strconv.FormatInt(m.subVersion(), 10)
+
+	return &remoting.Command{Code: remoting.PullMessage, Ext: ext}
+}
+
+// pull asks a broker once.
+func (m *member) pull(ctx context.Context, q pipeline.Queue, prefer int64, w pullWish) (pulled, error) {
+	addr, err := m.routes.Reader(ctx, q, int(prefer))
+	if err != nil {
+		return pulled{}, err //nolint:wrapcheck // of the same family
+	}
+
+	p, err := m.pullFrom(ctx, addr, q, w)
+	if err != nil {
+		return pulled{}, m.calledFor(q, "pull", err)
+	}
+
+	return p, nil
+}
+
+// pullFrom asks one address once.
+func (m *member) pullFrom(ctx context.Context, addr string, q pipeline.Queue, w pullWish) (pulled, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.hold+max(m.options.CallTimeout, lateHold))
+	defer cancel()
+
+	answer, err := m.client.Call(ctx, addr, m.pullRequest(q, w),
+		remoting.PullNotFound, remoting.PullRetryImmediately, remoting.PullOffsetMoved)
+	if err != nil {
+		return pulled{}, err //nolint:wrapcheck // the caller says what for
+	}
+
+	return readPulled(answer)
+}
+
+func readPulled(answer *remoting.Command) (pulled, error) {
+	p := pulled{moved: answer.Code == remoting.PullOffsetMoved, status: answer.Remark}
+
+	for name, into := range map[string]*pipeline.Offset{
+		"nextBeginOffset": &p.next, "minOffset": &p.first, "maxOffset": &p.end,
+	} {
+		n, err := number(answer, name)
+		if err != nil {
+			return pulled{}, err
+		}
+
+		*into = pipeline.Offset(n)
+	}
+
+	p.suggested, _ = number(answer, "suggestWhichBrokerId") // without one it is the master
+
+	if answer.Code == remoting.Success {
+		p.body = answer.Body
+	}
+
+	return p, nil
+}
+
+// Pull implements [consumer.Puller]. A reset by an administrator ends the lease; the queue comes back under a new one.
+func (m *member) Pull(
+	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
+) (consumer.Batch, error) {
+	held, err := m.lease(l.Queue, l.Epoch)
+	if err != nil {
+		return consumer.Batch{}, err
+	}
+
+	under, done := held.during(ctx)
+	defer done()
+
+	p, err := m.pull(under, l.Queue, held.suggested.Load(), pullWish{
+		from: from, messages: limit.Messages, filter: m.options.Filters[l.Queue.Topic], hold: m.options.HoldPull,
+	})
+	if err != nil {
+		return consumer.Batch{}, held.blame(ctx, err)
+	}
+
+	held.suggested.Store(p.suggested)
+
+	switch {
+	case held.over() != nil:
+		return consumer.Batch{}, held.over()
+	case p.moved && p.status == statusReset && p.next == from:
+		return consumer.Batch{Next: from, End: max(from, p.end)}, nil // it has begun again there already
+	case p.moved && p.status == statusReset:
+		return consumer.Batch{}, m.followReset(ctx, held, p.next)
+	case p.moved:
+		return consumer.Batch{}, &consumer.OutOfRangeError{Queue: l.Queue, From: from, First: p.first, End: p.end}
+	}
+
+	return m.batch(held, from, limit, p)
+}
+
+// batch reads the messages of an answer.
+func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, p pulled) (consumer.Batch, error) {
+	records, more, err := m.broker.decoder.Decode(p.body, int64(from))
+	if err != nil && len(records) == 0 {
+		return consumer.Batch{}, damaged(held.Queue, from, err)
+	}
+
+	b := consumer.Batch{Next: max(p.next, from), End: p.end}
+	if err != nil || more { // what has been read comes first
+		b.Next = pipeline.Offset(records[len(records)-1].Offset + 1)
+	}
+
+	wanted := m.options.Filters[held.Queue.Topic].tags()
+	room := limit.Bytes
+
+	for i := range records {
+		message := m.message(held, &records[i])
+
+		if len(wanted) > 0 && !slices.Contains(wanted, message.Tag) {
+			continue // brokers compare no more than hashes of tags
+		}
+
+		room -= int64(message.Size())
+		if len(b.Messages) > 0 && (room < 0 || len(b.Messages) >= limit.Messages) {
+			b.Next = message.Origin.Offset
+
+			break
+		}
+
+		b.Messages = append(b.Messages, message)
+	}
+
+	b.End = max(b.End, b.Next)
+
+	return b, nil
+}
+
+// damaged returns the error of a record that cannot be read, which is the one at an offset unless it says where it is.
+func damaged(q pipeline.Queue, at pipeline.Offset, err error) error {
+	if known, ok := errors.AsType[*record.DamagedError](err); ok && known.Offset >= 0 {
+		at = max(at, pipeline.Offset(known.Offset))
+	}
+
+	return &consumer.DamagedError{Queue: q, Offset: at, Err: err}
+}
+
+// original is a record to copy elsewhere.
+type original struct {
+	record.Record
+
+	// batched says that it is one of many in a record of the broker's, which the broker would copy whole.
+	batched bool
+}
+
+// peek reads the record at an offset, whatever filter the topic has.
+func (m *member) peek(ctx context.Context, held *lease, at pipeline.Offset) (*original, error) {
+	p, err := m.pull(ctx, held.Queue, 0, pullWish{from: at, messages: 1})
+	if err != nil {
+		return nil, err
+	}
+
+	if p.moved && p.status == statusReset {
+		return nil, m.followReset(ctx, held, p.next)
+	}
+
+	if p.moved {
+		return nil, &consumer.OutOfRangeError{Queue: held.Queue, From: at, First: p.first, End: p.end}
+	}
+
+	records, _, err := m.broker.decoder.Decode(p.body, int64(at))
+
+	switch {
+	case len(records) > 0 && records[0].Offset == int64(at):
+		return &original{Record: records[0], batched: isBatch(p.body)}, nil
+	case err != nil:
+		return nil, damaged(held.Queue, at, err)
+	default:
+		return nil, fmt.Errorf("rocketmq: %s holds no record at offset %d", held.Queue, at)
+	}
+}
+
+// isBatch reports whether the first record in the answer to a pull, which has been read, holds many messages.
+func isBatch(body []byte) bool {
+	const (
+		place = 36 // of the flags in a record
+		bits  = 0xC0
+	)
+
+	return binary.BigEndian.Uint32(body[place:])&bits == bits
+}

@@ -1,0 +1,112 @@
+package rocketmq_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/rocketmq"
+	"github.com/millrace/millrace/consumer/rocketmq/rocketmqfake"
+)
+
+// resettable returns a member at the end of a queue of five, with a checkpoint at 4.
+func resettable(w *world) (*reader, consumer.Lease) {
+	w.Helper()
+	w.publish("0", "1", "2", "3", "4")
+
+	r := w.join(consumer.Subscription{})
+	l := r.owned(first())
+	r.take(l, 0)
+
+	if err := r.Commit(w.Context(), l, consumer.Checkpoint{Next: 4}); err != nil {
+		w.Fatal(err)
+	}
+
+	return r, l
+}
+
+// begunAgain checks that the queue came back under a new lease, to begin at 2.
+func begunAgain(r *reader, before consumer.Lease) {
+	r.Helper()
+
+	r.next()
+
+	after := r.owned(first())
+	if after == before {
+		r.Fatalf("the lease is still %v", after)
+	}
+
+	c, err := r.Stored(r.Context(), after.Queue)
+	if err != nil || c.Next != 2 || len(c.Done) > 0 {
+		r.Fatalf("stored is %v, %v", c, err)
+	}
+
+	if b := r.take(after, c.Next); len(b.Messages) != 3 {
+		r.Errorf("from the reset on came %v", bodies(b))
+	}
+
+	if err := r.Commit(r.Context(), before, consumer.Checkpoint{Next: 5}); !errors.Is(err, consumer.ErrNotOwner) {
+		r.Errorf("a commit of before: %v", err)
+	}
+
+	if err := r.Commit(r.Context(), after, consumer.Checkpoint{Next: 3}); err != nil || r.storedOffset() != "3" {
+		r.Errorf("a commit of after: %v, stored is %s", err, r.storedOffset())
+	}
+
+	if r.logs.FilterMessageSnippet("an administrator has reset").Len() != 1 {
+		r.Errorf("logged: %v", r.logs.All())
+	}
+}
+
+func TestResetIsMetByAPull(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := resettable(w)
+		w.reset("2")
+
+		if _, err := r.Pull(w.Context(), l, 5, some()); !errors.Is(err, consumer.ErrNotOwner) {
+			w.Fatalf("a pull after a reset: %v", err)
+		}
+
+		begunAgain(r, l)
+	})
+}
+
+func TestResetIsMetByACommit(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := resettable(w)
+		w.reset("2")
+
+		if err := r.Commit(w.Context(), l, consumer.Checkpoint{Next: 5}); !errors.Is(err, consumer.ErrNotOwner) {
+			w.Fatalf("a commit after a reset: %v", err)
+		}
+
+		begunAgain(r, l)
+	})
+}
+
+// A checkpoint that happens to have the offset of the reset must not bring back what it knew to be finished.
+func TestResetForgetsWhatWasFinishedAhead(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := resettable(w)
+
+		for _, c := range []consumer.Checkpoint{{Next: 2, Done: []consumer.Run{{From: 3, To: 5}}}, {Next: 5}} {
+			if err := r.Commit(w.Context(), l, c); err != nil {
+				w.Fatal(err)
+			}
+		}
+
+		w.reset("2")
+
+		if _, err := r.Pull(w.Context(), l, 5, some()); !errors.Is(err, consumer.ErrNotOwner) {
+			w.Fatalf("a pull after a reset: %v", err)
+		}
+
+		begunAgain(r, l)
+	})
+}
