@@ -18,6 +18,10 @@ race: ## run the tests as CI does: race detector, random order
 lint: ## run the pinned linter (the first time it is built, which takes a minute or two)
 	go tool -modfile=tools/go.mod golangci-lint run ./...
 
+.PHONY: tidy
+tidy: ## write the module files anew; a dependency of the root is one of the modules beside it
+	for m in docs/examples/plugin bench tools .; do go -C $$m mod tidy || exit; done
+
 .PHONY: fuzz
 fuzz: ## fuzz every target, each for DURATION (30s)
 	.ci/fuzz $(DURATION)

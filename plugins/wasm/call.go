@@ -68,10 +68,6 @@ func (c *call) end(code uint32) ([]*pipeline.Message, error) {
 
 // output adds a message that was made. A nil body is that of the message.
 func (c *call) output(body []byte) error {
-	if err := c.spend(len(body)); err != nil {
-		return err
-	}
-
 	if len(c.outs) == c.options.Most {
 		return fmt.Errorf("it made more than %d messages of one; the option most allows more", c.options.Most)
 	}
@@ -79,6 +75,11 @@ func (c *call) output(body []byte) error {
 	from := c.in
 	if c.next != nil {
 		from = c.next
+	}
+
+	// Everything is copied but the message's own body.
+	if err := c.spend(len(body) + from.Size() - len(from.Body) + perProp*len(from.Props)); err != nil {
+		return err
 	}
 
 	out := from.Clone()
@@ -90,6 +91,9 @@ func (c *call) output(body []byte) error {
 
 	return nil
 }
+
+// perProp is about what a property costs beside its bytes; a guess.
+const perProp = 64
 
 // spend counts bytes against the limit.
 func (c *call) spend(n int) error {
@@ -122,7 +126,7 @@ func (c *call) field(name string) (value string, known bool) {
 
 // change sets a field of what is made from now on, and reports whether there is one.
 func (c *call) change(name, value string) (known bool, err error) {
-	if err := c.spend(len(name) + len(value)); err != nil {
+	if err := c.spend(len(name) + len(value) + perProp); err != nil {
 		return false, err
 	}
 

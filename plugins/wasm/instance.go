@@ -37,17 +37,12 @@ type instance struct {
 }
 
 func start(ctx context.Context, m *Module) (*instance, error) {
-	code, tick, err := m.read()
-	if err != nil {
-		return nil, err
-	}
-
 	in := &instance{
 		call: call{options: &m.options}, log: m.log, stdout: lineLog{log: m.log}, stderr: lineLog{log: m.log},
 		runtime: wazero.NewRuntimeWithConfig(ctx, m.engine.WithMemoryLimitPages(m.options.pages())),
 	}
 
-	if err := in.load(ctx, code, tick); err != nil {
+	if err := in.load(ctx, m); err != nil {
 		in.close(ctx)
 
 		return nil, err
@@ -56,7 +51,7 @@ func start(ctx context.Context, m *Module) (*instance, error) {
 	return in, nil
 }
 
-func (in *instance) load(ctx context.Context, code []byte, tick uint32) error {
+func (in *instance) load(ctx context.Context, m *Module) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, in.runtime); err != nil {
 		return fmt.Errorf("the system interface: %w", err)
 	}
@@ -65,7 +60,7 @@ func (in *instance) load(ctx context.Context, code []byte, tick uint32) error {
 		return err
 	}
 
-	compiled, err := compile(watching(ctx, tick), in.runtime, code)
+	compiled, err := m.compile(ctx, in.runtime)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@
 package wasm
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ type Module struct {
 	log     *zap.Logger
 	engine  wazero.RuntimeConfig // with a cache of what is compiled
 
-	mu   sync.Mutex // guards what is below
+	mu   sync.Mutex // guards what is below; held while the first lane compiles
 	code []byte     // metered; nil until the first lane has read it
 	tick uint32     // the function that it calls again and again
 }
@@ -55,23 +56,26 @@ func Lanes(o Options, log *zap.Logger) (func() (pipeline.Transform, error), erro
 // [pipeline.Stage].New.
 func (m *Module) Lane() (pipeline.Transform, error) { return &Transform{module: m}, nil }
 
-// read returns the module's code, and its function that is watched. The file is read once.
-func (m *Module) read() (code []byte, tick uint32, err error) {
+// compile compiles the module for the runtime of a lane. The first lane does the work, with a file that is read once, while the
+// others wait; after that, the library finds what it has compiled.
+//
+//nolint:ireturn // the library's own form
+func (m *Module) compile(ctx context.Context, r wazero.Runtime) (wazero.CompiledModule, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
 	if m.code == nil {
 		code, err := m.options.read()
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 
 		if m.code, m.tick, err = metered(code); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 
-	return m.code, m.tick, nil
+	return compile(watching(ctx, m.tick), r, m.code)
 }
 
 // metered returns a module that can be stopped, and its function that is watched.

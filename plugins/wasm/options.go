@@ -21,7 +21,8 @@ type Options struct {
 	Memory plugins.Size `default:"64MiB" help:"How much memory the module may have, in each lane." option:"memory"`
 	// Start is how long an instance may take to get ready, after it was compiled; 0 means 10 s.
 	Start plugins.Duration `default:"10s" help:"How long the module may take to get ready." option:"start"`
-	// Output is how much a module may emit and set of one message, in bytes; 0 means 64 MiB.
+	// Output is how much a module may emit and set of one message, in bytes, with the copies that it makes of fields; 0 means
+	// 64 MiB.
 	Output plugins.Size `default:"64MiB" help:"How much the module may emit of one message." option:"output"`
 	// Most is how many messages a module may make of one; 0 means 10,000.
 	Most int `default:"10000" help:"How many messages the module may make of one." option:"most"`

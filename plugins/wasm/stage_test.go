@@ -139,6 +139,17 @@ func TestAModuleThatFailsIsReplaced(t *testing.T) {
 	}
 }
 
+// TestCopiesCountAsOutput has a module hand on, again and again, a message to which it has given large properties.
+func TestCopiesCountAsOutput(t *testing.T) {
+	t.Parallel()
+
+	lane := setup(t, modes(), Options{Most: 1 << 30, Output: 4 << 20}, nil)
+
+	if _, err := work(t, lane, "multiply"); err == nil || !strings.Contains(err.Error(), "pass: it emitted more than 4194304 bytes") {
+		t.Errorf("the failure is %v", err)
+	}
+}
+
 func TestABodyThatIsLargerThanTheMemoryIsRejected(t *testing.T) {
 	t.Parallel()
 

@@ -79,6 +79,14 @@ func work(body []byte) error {
 		_, err := net.Dial("tcp", rest)
 
 		return err
+	case "multiply":
+		for n := range 100 {
+			guest.Set(fmt.Sprint("props.", n), string(make([]byte, 1<<10)))
+		}
+
+		for {
+			guest.Pass()
+		}
 	case "flood":
 		for {
 			guest.Emit(body)
