@@ -25,3 +25,6 @@ func publicCache() (string, error) { return os.UserCacheDir() }
 
 // giveAway does nothing: here the server's user is the own one.
 func giveAway(string) error { return nil }
+
+// children returns the processes that a process has started, where the operating system tells.
+func children(*os.Process) []*os.Process { return nil }

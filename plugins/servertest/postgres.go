@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // postgresVersion is the server that tests meet.
@@ -90,9 +92,21 @@ func (p *Postgres) Start(t testing.TB) {
 	}
 }
 
+// kill ends the process, and waits until those below it, which may have its socket, are gone from there too.
 func (p *Postgres) kill() {
-	if p.process != nil {
-		p.process.kill()
+	if p.process == nil {
+		return
+	}
+
+	p.process.kill()
+
+	for end := time.Now().Add(stopTimeout); time.Now().Before(end); <-time.After(readyPause) {
+		conn, err := net.Dial("tcp", p.Addr) //nolint:noctx // nobody listens, or somebody near does
+		if err != nil {
+			return
+		}
+
+		_ = conn.Close()
 	}
 }
 
@@ -177,8 +191,27 @@ func (p *Postgres) initialize(ctx context.Context) error {
 
 func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
 
-// serve starts the process and waits until it can be used.
+// serve starts the process and waits until it can be used. The processes below one that was killed end by themselves, a little
+// later, and until then no other can have its data.
 func (p *Postgres) serve(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+
+	for {
+		err := p.serveOnce(ctx)
+		if err == nil || !strings.Contains(err.Error(), "shared memory block") {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * readyPause):
+		}
+	}
+}
+
+func (p *Postgres) serveOnce(ctx context.Context) error {
 	attr, err := unprivileged()
 	if err != nil {
 		return err

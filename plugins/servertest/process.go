@@ -118,9 +118,15 @@ func (p *process) stop(signal os.Signal) error {
 	}
 }
 
-// kill ends the process at once, and waits for that.
+// kill ends the process and those below it at once, and waits for the end of the former. Those below would go on for a while,
+// answer whom they are connected to, and have the sockets and the memory that the next server needs.
 func (p *process) kill() {
-	_ = p.raw.Kill() // it fails only when there is no process any more
+	below := children(p.raw) // it makes no more of them
+	_ = p.raw.Kill()         // it fails only when there is no process any more
+
+	for _, child := range below {
+		_ = child.Kill()
+	}
 
 	<-p.exited
 }
