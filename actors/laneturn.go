@@ -155,24 +155,39 @@ func (l *lane) out(m *pipeline.Message) error {
 		return nil
 	}
 
-	return pipeline.Guard(l.ch.spec.Name, "route", func() error {
-		first := true
+	before := len(l.outs)
 
-		for i := range l.ch.spec.Routes {
-			if !l.ch.spec.Routes[i].Matches(m) {
-				continue
-			}
+	err := pipeline.Guard(l.ch.spec.Name, "route", func() error { return l.route(m) })
+	if err != nil { // a message that fails takes no route
+		l.outs = l.outs[:before]
+	}
 
-			if !first {
-				m = m.Clone()
-			}
+	return err
+}
 
-			first = false
-			l.outs = append(l.outs, out{m: m, route: i, came: l.chain.Came()})
+// route puts a message out to each route that matches.
+func (l *lane) route(m *pipeline.Message) error {
+	first := true
+
+	for i := range l.ch.spec.Routes {
+		matches, err := l.ch.spec.Routes[i].Matches(m)
+		if err != nil {
+			return pipeline.AsStageError(l.ch.spec.Name, "route", err)
 		}
 
-		return nil
-	})
+		if !matches {
+			continue
+		}
+
+		if !first {
+			m = m.Clone()
+		}
+
+		first = false
+		l.outs = append(l.outs, out{m: m, route: i, came: l.chain.Came()})
+	}
+
+	return nil
 }
 
 // failed is the chain's hook for a message that a stage failed on. It runs inside the call,

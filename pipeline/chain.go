@@ -74,7 +74,12 @@ func (c *Chain) emitter(i int) Emit {
 
 			c.came++
 
-			return c.hooks.Out(m)
+			err := c.hooks.Out(m)
+			if err != nil && c.failure == nil { // also when the stage swallows it
+				c.failure = AsStageError(c.channel, c.links[i].name, err)
+			}
+
+			return err
 		}
 	}
 

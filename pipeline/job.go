@@ -119,4 +119,7 @@ type Route struct {
 	To string
 	// When picks the messages; nil means all. It must not change the message.
 	When func(m *Message) bool
+	// Condition picks among those as When does, where to pick can fail: its error is the message's failure, as that of a stage
+	// is. Nil means all.
+	Condition func(m *Message) (bool, error)
 }

@@ -2,8 +2,18 @@ package pipeline
 
 import "math/bits"
 
-// Matches reports whether the route takes the message.
-func (r *Route) Matches(m *Message) bool { return r.When == nil || r.When(m) }
+// Matches reports whether the route takes the message. It fails as [Route.Condition] does.
+func (r *Route) Matches(m *Message) (bool, error) {
+	if r.When != nil && !r.When(m) {
+		return false, nil
+	}
+
+	if r.Condition == nil {
+		return true, nil
+	}
+
+	return r.Condition(m)
+}
 
 // LaneOf returns the lane, from 0 to lanes-1, that a message belongs to.
 //

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -149,15 +150,44 @@ func FuzzLaneOf(f *testing.F) {
 	})
 }
 
-func TestRouteWithoutWhenTakesAll(t *testing.T) {
+func TestARouteTakesWhatMeetsAllThatItAsksFor(t *testing.T) {
 	t.Parallel()
 
-	all, major := pipeline.Route{To: "archive"}, pipeline.Route{To: "alerts", When: pipeline.Tagged("major")}
+	broken := errors.New("no JSON")
+	keyed := func(m *pipeline.Message) (bool, error) {
+		if m.Key == "broken" {
+			return false, broken
+		}
 
-	for tag, want := range map[string]bool{"major": true, "minor": false, "": false} {
-		m := &pipeline.Message{Tag: tag}
-		if !all.Matches(m) || major.Matches(m) != want {
-			t.Errorf("tag %q: all %v, major %v, want true and %v", tag, all.Matches(m), major.Matches(m), want)
+		return m.Key == "k", nil
+	}
+
+	all, major := pipeline.Route{To: "archive"}, pipeline.Route{To: "alerts", When: pipeline.Tagged("major")}
+	both := pipeline.Route{To: "alerts", When: pipeline.Tagged("major"), Condition: keyed}
+
+	for _, c := range []struct {
+		tag, key        string
+		wantMajor, want bool
+		err             error
+	}{
+		{"major", "k", true, true, nil},
+		{"major", "other", true, false, nil},
+		{"major", "broken", true, false, broken},
+		{"minor", "broken", false, false, nil},
+		{"", "k", false, false, nil},
+	} {
+		m := &pipeline.Message{Tag: c.tag, Key: c.key}
+
+		if ok, err := all.Matches(m); !ok || err != nil {
+			t.Errorf("a route without conditions says %v, %v", ok, err)
+		}
+
+		if ok, err := major.Matches(m); ok != c.wantMajor || err != nil {
+			t.Errorf("tag %q: %v, %v, want %v", c.tag, ok, err, c.wantMajor)
+		}
+
+		if ok, err := both.Matches(m); ok != c.want || !errors.Is(err, c.err) {
+			t.Errorf("tag %q, key %q: %v, %v, want %v, %v", c.tag, c.key, ok, err, c.want, c.err)
 		}
 	}
 }
