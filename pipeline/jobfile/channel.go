@@ -147,16 +147,8 @@ func (d *decoder) route(j *Job, path string, n *node) pipeline.Route {
 		route.When = pipeline.Tagged(f.texts("tag")...)
 	}
 
-	when := f.get("when")
-	if when == nil {
-		return route
-	}
-
-	matches := d.condition(when)
-	if tagged := route.When; tagged != nil && matches != nil {
-		route.When = func(m *pipeline.Message) bool { return tagged(m) && matches(m) }
-	} else {
-		route.When = matches
+	if when := f.get("when"); when != nil {
+		route.Condition = d.condition(when)
 	}
 
 	return route

@@ -1,18 +1,36 @@
 package jobfile
 
-import "github.com/millrace/millrace/pipeline"
+import (
+	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins/expression"
+)
 
-// condition compiles the `when` of a route; nil after a mistake.
-func (d *decoder) condition(n *node) func(*pipeline.Message) bool {
+// condition compiles the `when` of a route; nil for one that always holds, and after a mistake.
+func (d *decoder) condition(n *node) func(*pipeline.Message) (bool, error) {
 	switch {
 	case n.kind != single:
 		d.mistakef(n.at, "when is %s; it should be an expression", n.is())
 	case n.text == isFalse:
 		d.mistakef(n.at, "when is always false, so no message takes this route; correct it, or remove the route")
 	case n.text == isTrue:
-		return func(*pipeline.Message) bool { return true }
 	default:
-		d.mistakef(n.at, "expressions cannot be read yet; use tag: with the tags that take this route")
+		c, err := expression.ParseCondition(n.text)
+		if err != nil {
+			d.mistakef(n.at, "when: %v", err)
+
+			break
+		}
+
+		holds := c.Func()
+
+		return func(m *pipeline.Message) (bool, error) {
+			ok, err := holds(m)
+			if err != nil {
+				return false, pipeline.Reject(err)
+			}
+
+			return ok, nil
+		}
 	}
 
 	return nil

@@ -13,7 +13,9 @@ import (
 	"github.com/millrace/millrace/pipeline/jobfile"
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/discard"
+	"github.com/millrace/millrace/plugins/edit"
 	"github.com/millrace/millrace/plugins/file"
+	"github.com/millrace/millrace/plugins/filter"
 	"github.com/millrace/millrace/plugins/topic"
 )
 
@@ -61,6 +63,10 @@ func registry(tb testing.TB) *plugins.Registry {
 		func(env plugins.Env, o file.Options) (pipeline.Sink, error) { return file.New(o, env.Log) }))
 	add(plugins.AddSink(&r, "topic", topic.Doc(),
 		func(env plugins.Env, o topic.Options) (pipeline.Sink, error) { return topic.New(env.Publisher, o) }))
+	add(plugins.AddTransform(&r, "filter", filter.Doc(),
+		func(_ plugins.Env, o filter.Options) (pipeline.Transform, error) { return filter.New(o) }))
+	add(plugins.AddTransform(&r, "json", edit.Doc(),
+		func(_ plugins.Env, o edit.Options) (pipeline.Transform, error) { return edit.New(o) }))
 	add(plugins.AddTransform(&r, "upper", plugins.Doc{Example: `upper: "!"`},
 		func(_ plugins.Env, o upperOptions) (pipeline.Transform, error) {
 			return pipeline.TransformFunc(func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {

@@ -3,7 +3,6 @@ package sql
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -116,24 +115,13 @@ func (s *Sink) row(m *pipeline.Message) ([]any, error) {
 	row := make([]any, len(s.columns))
 
 	for i, column := range s.columns {
-		v, err := r.Get(s.options.Columns[column])
+		text, ok, err := r.Lookup(s.options.Columns[column])
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", column, err)
 		}
 
-		switch v := v.(type) {
-		case nil:
-		case string:
-			row[i] = v
-		case json.Number:
-			row[i] = v.String()
-		default:
-			text, err := json.Marshal(v)
-			if err != nil {
-				return nil, fmt.Errorf("column %s: %w", column, err)
-			}
-
-			row[i] = string(text)
+		if ok {
+			row[i] = text
 		}
 	}
 

@@ -84,7 +84,7 @@ func testColumns(t *testing.T, w *world) {
 		t.Fatalf("the error is %v", err)
 	}
 
-	for i, want := range []string{"not a JSON document", `invalid input syntax for type bigint: "many"`, `bigint: "1.5"`} {
+	for i, want := range []string{"the body is no JSON", `invalid input syntax for type bigint: "many"`, `bigint: "1.5"`} {
 		if err := failures.Failed[i]; !pipeline.IsRejected(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("message %d: %v, want a rejection for %s", i, err, want)
 		}

@@ -8,15 +8,20 @@ import (
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
 	"github.com/millrace/millrace/plugins/archive"
+	"github.com/millrace/millrace/plugins/choose"
 	"github.com/millrace/millrace/plugins/compress"
 	"github.com/millrace/millrace/plugins/dedupe"
 	"github.com/millrace/millrace/plugins/discard"
+	"github.com/millrace/millrace/plugins/edit"
 	"github.com/millrace/millrace/plugins/enrich"
 	"github.com/millrace/millrace/plugins/exec"
 	"github.com/millrace/millrace/plugins/file"
+	"github.com/millrace/millrace/plugins/filter"
 	"github.com/millrace/millrace/plugins/httpsink"
 	"github.com/millrace/millrace/plugins/jq"
+	"github.com/millrace/millrace/plugins/label"
 	"github.com/millrace/millrace/plugins/logger"
+	"github.com/millrace/millrace/plugins/mapping"
 	"github.com/millrace/millrace/plugins/redis"
 	"github.com/millrace/millrace/plugins/sample"
 	"github.com/millrace/millrace/plugins/split"
@@ -29,11 +34,35 @@ import (
 
 // Register adds every plugin to r. It fails when one of their names is taken.
 func Register(r *plugins.Registry) error {
-	return errors.Join(transforms(r), gathers(r), sinks(r))
+	return errors.Join(expressions(r), transforms(r), gathers(r), sinks(r))
 }
 
 // newLane makes the instance of one lane.
 type newLane = func() (pipeline.Transform, error)
+
+// expressions are the transforms that work by expressions over messages and their JSON bodies.
+func expressions(r *plugins.Registry) error {
+	return errors.Join(
+		plugins.AddTransform(r, "filter", filter.Doc(), func(_ plugins.Env, o filter.Options) (pipeline.Transform, error) {
+			return filter.New(o)
+		}),
+		plugins.AddTransform(r, "json", edit.Doc(), func(_ plugins.Env, o edit.Options) (pipeline.Transform, error) {
+			return edit.New(o)
+		}),
+		plugins.AddTransform(r, "key", label.KeyDoc(), func(_ plugins.Env, o label.Options) (pipeline.Transform, error) {
+			return label.NewKey(o)
+		}),
+		plugins.AddTransform(r, "map", mapping.Doc(), func(_ plugins.Env, o mapping.Options) (pipeline.Transform, error) {
+			return mapping.New(o)
+		}),
+		plugins.AddTransform(r, "switch", choose.Doc(), func(_ plugins.Env, o choose.Options) (pipeline.Transform, error) {
+			return choose.New(o)
+		}),
+		plugins.AddTransform(r, "tag", label.TagDoc(), func(_ plugins.Env, o label.Options) (pipeline.Transform, error) {
+			return label.NewTag(o)
+		}),
+	)
+}
 
 func transforms(r *plugins.Registry) error {
 	return errors.Join(

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/document"
 )
 
 // Value names a part of a message: id, key, tag, topic, text (the body as text), props.NAME, born (RFC 3339), delivery, month,
@@ -20,13 +20,7 @@ import (
 type Value struct {
 	text  string
 	field plugins.Field
-	path  []step // in the body
-}
-
-// step is a name in an object or an index in a list.
-type step struct {
-	name  string
-	index int // -1 for a name
+	path  document.Path // in the body
 }
 
 var (
@@ -52,8 +46,8 @@ func Parse(text string) (Value, error) {
 
 	if rest, ok := strings.CutPrefix(text, body); ok && (rest[0] == '.' || rest[0] == '[') {
 		var err error
-		if v.path, err = parsePath(rest); err != nil {
-			return Value{}, fmt.Errorf("%q: %w", text, err)
+		if v.path, err = document.ParsePath(rest); err != nil {
+			return Value{}, err //nolint:wrapcheck // names the path
 		}
 
 		return v, nil
@@ -70,49 +64,6 @@ func Parse(text string) (Value, error) {
 
 	return Value{}, fmt.Errorf("unknown name %q; %s; the fields of the body are reached as body.%s",
 		text, pipeline.Suggest(text, known), text)
-}
-
-// parsePath parses .name, [0] and ["name"], any number of them.
-func parsePath(text string) ([]step, error) {
-	var path []step
-
-	for text != "" {
-		var s step
-
-		switch {
-		case text[0] == '.':
-			end := strings.IndexAny(text[1:], ".[")
-			if end < 0 {
-				end = len(text) - 1
-			}
-
-			s, text = step{name: text[1 : end+1], index: -1}, text[end+1:]
-			if s.name == "" {
-				return nil, errors.New("there is no name behind a dot")
-			}
-		case strings.HasPrefix(text, `["`):
-			quoted, err := strconv.QuotedPrefix(text[1:])
-			if err != nil || !strings.HasPrefix(text[1+len(quoted):], "]") {
-				return nil, errors.New(`["NAME"] is not closed`)
-			}
-
-			name, _ := strconv.Unquote(quoted)
-			s, text = step{name: name, index: -1}, text[len(quoted)+2:]
-		default:
-			inner, rest, closed := strings.Cut(text, "]")
-
-			n, err := strconv.ParseUint(strings.TrimPrefix(inner, "["), 10, 31)
-			if !closed || err != nil || inner[0] != '[' {
-				return nil, fmt.Errorf("%s is no step; there are .NAME, [0] and [\"NAME\"]", text)
-			}
-
-			s, text = step{index: int(n)}, rest
-		}
-
-		path = append(path, s)
-	}
-
-	return path, nil
 }
 
 // OptionType says that it is a value of a message.
