@@ -41,7 +41,7 @@ func (r *Record) Size() int {
 // Append appends the record as brokers store it; a topic of more than 127 bytes takes the second version. The bits of SysFlag
 // that tell the kinds of the hosts are made to fit. It fails with [ErrTooLarge], and then appends nothing.
 func (r *Record) Append(dst []byte) ([]byte, error) {
-	if len(r.Topic) > maxTopic || len(r.Props) > maxProps || r.Size() > math.MaxInt32 {
+	if len(r.Topic) > maxTopic || len(r.Props) > MaxProps || r.Size() > math.MaxInt32 {
 		return dst, fmt.Errorf("%w: a record with a topic of %d, properties of %d and a body of %d bytes",
 			ErrTooLarge, len(r.Topic), len(r.Props), len(r.Body))
 	}

@@ -22,11 +22,11 @@ func (e Entry) Size() int { return entryHead + len(e.Body) + 2 + len(e.Props) }
 
 // AppendEntry appends an entry to the body of a batch. It fails with [ErrTooLarge], and then appends nothing.
 func AppendEntry(dst []byte, e Entry) ([]byte, error) {
-	if len(e.Props) > maxProps {
-		return dst, fmt.Errorf("%w: %d bytes of properties; at most %d fit", ErrTooLarge, len(e.Props), maxProps)
+	if len(e.Props) > MaxProps {
+		return dst, fmt.Errorf("%w: %d bytes of properties; at most %d fit", ErrTooLarge, len(e.Props), MaxProps)
 	}
 
-	if len(e.Body) > math.MaxInt32-entryHead-2-maxProps {
+	if len(e.Body) > math.MaxInt32-entryHead-2-MaxProps {
 		return dst, fmt.Errorf("%w: a body of %d bytes", ErrTooLarge, len(e.Body))
 	}
 

@@ -22,16 +22,23 @@ const (
 	PropRealTopic         = "REAL_TOPIC"
 	PropRealQueue         = "REAL_QID"
 	PropShardingKey       = "__SHARDINGKEY"
-	PropBorn              = "BORN_TIMESTAMP"
+	PropInnerCount        = "INNER_NUM"  // of a batch that is stored as one record: its messages
+	PropInnerBase         = "INNER_BASE" // and the offset of the first
 )
+
+// PropEmpty is millrace's own mark of a message whose body is empty. Brokers take none that is, so there is a space in its place.
+const PropEmpty = "millrace.empty"
 
 const (
 	endOfKey   = "\x01"
 	endOfValue = "\x02"
 
-	// maxProps is the most bytes of properties: their length is a signed short.
-	maxProps = 1<<15 - 1
+	// fill is what stands in a value that brokers would drop.
+	fill = "\x00"
 )
+
+// MaxProps is the most bytes of properties: their length is a signed short.
+const MaxProps = 1<<15 - 1
 
 // Properties are the properties of a message in the form in which they travel: each key, \x01, its value, \x02. What is no key
 // and value is passed over, as RocketMQ does. Where a key is there twice the first counts: brokers append the properties of a
@@ -59,6 +66,25 @@ func CheckProperty(key, value string) error {
 	default:
 		return nil
 	}
+}
+
+// FillValue returns a value as it is published. Brokers drop empty ones, so one that is empty, or has nothing but NULs in it,
+// gets one NUL more.
+func FillValue(value string) string {
+	if strings.Trim(value, fill) == "" {
+		return value + fill
+	}
+
+	return value
+}
+
+// UnfillValue is the opposite of FillValue.
+func UnfillValue(value string) string {
+	if strings.Trim(value, fill) == "" {
+		return strings.TrimPrefix(value, fill)
+	}
+
+	return value
 }
 
 // All returns the keys and values in their order, each as often as it is there.
