@@ -145,8 +145,7 @@ func (d *returnDesk) result(m *returnResult) {
 		t.giveBack(q)
 		t.closeIfIdle(q)
 	case errors.Is(m.err, consumer.ErrNotOwner):
-		delete(d.all, r.t)
-		t.lose(q)
+		t.lose(q) // which forgets this return with the others, and counts none of them as still running
 	default:
 		r.tries++
 		r.err = m.err
