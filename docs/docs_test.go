@@ -294,3 +294,42 @@ func eachFile(t *testing.T, suffix string, check func(path string, content []byt
 		t.Fatalf("no file ends in %q below %s", suffix, root)
 	}
 }
+
+// Each example has a README, which the tests of the examples run, and a line in their list.
+func TestEveryExampleIsListedAndRun(t *testing.T) {
+	t.Parallel()
+
+	list, err := os.ReadFile(filepath.Join("examples", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	examples, err := os.ReadDir("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, e := range examples {
+		if !e.IsDir() {
+			continue
+		}
+
+		if !bytes.Contains(list, []byte("| ["+e.Name()+"](")) {
+			t.Errorf("docs/examples/README.md does not list %s", e.Name())
+		}
+
+		if e.Name() == "plugin" {
+			continue // a module of its own, which docs/plugins.md explains and its own test runs
+		}
+
+		readme, err := os.ReadFile(filepath.Join("examples", e.Name(), "README.md"))
+		if err != nil || !bytes.Contains(readme, []byte("```sh\n")) {
+			t.Errorf("docs/examples/%s has no README with commands: %v", e.Name(), err)
+		}
+
+		// The tests of the examples take every folder with such a file.
+		if _, err := os.Stat(filepath.Join("examples", e.Name(), "job.yaml")); err != nil {
+			t.Errorf("docs/examples/%s is not run: %v", e.Name(), err)
+		}
+	}
+}
