@@ -58,14 +58,14 @@ func TestExamplesDoWhatTheirReadmeSays(t *testing.T) {
 				check = start(t, w)
 			}
 
-			w.sh(t, name+" lint")
+			w.readme(t)
+			check(t)
+
+			w.sh(t, name+" lint") // now that what the job names has been built
 
 			if _, err := os.Stat(filepath.Join(w.dir, "job_test.yaml")); err == nil {
 				w.sh(t, name+" test job_test.yaml")
 			}
-
-			w.readme(t)
-			check(t)
 		})
 	}
 }
@@ -92,19 +92,30 @@ func setup(t *testing.T, folder string) *world {
 		t.Fatal(err)
 	}
 
-	for _, link := range [][2]string{
-		{self, filepath.Join(bin, name)},
-		{filepath.Join(root, "go.mod"), filepath.Join(top, "go.mod")},
-		{filepath.Join(root, "go.sum"), filepath.Join(top, "go.sum")},
-		{filepath.Join(root, "plugins"), filepath.Join(top, "plugins")},
-	} {
-		if err := os.Symlink(link[0], link[1]); err != nil {
+	// Python writes what it has compiled beside its modules, so these are copied, too.
+	python := filepath.Join("plugins", "exec", "python")
+
+	for to, from := range map[string]string{w.dir: folder, filepath.Join(top, python): filepath.Join(root, python)} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	if err := os.CopyFS(w.dir, os.DirFS(folder)); err != nil {
-		t.Fatal(err)
+	for _, made := range []string{"data", "out"} { // by who has tried the example in its own folder
+		if err := os.RemoveAll(filepath.Join(w.dir, made)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for _, link := range [][2]string{
+		{self, filepath.Join(bin, name)},
+		{filepath.Join(root, "go.mod"), filepath.Join(top, "go.mod")},
+		{filepath.Join(root, "go.sum"), filepath.Join(top, "go.sum")},
+		{filepath.Join(root, "plugins", "wasm"), filepath.Join(top, "plugins", "wasm")},
+	} {
+		if err := os.Symlink(link[0], link[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	// Where the command has its sockets; the go command keeps what it has built where it always does.
@@ -114,7 +125,7 @@ func setup(t *testing.T, folder string) *world {
 	}
 
 	w.env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+caches,
-		"GOCACHE="+strings.TrimSpace(string(cache)), "PYTHONDONTWRITEBYTECODE=1")
+		"GOCACHE="+strings.TrimSpace(string(cache)))
 
 	return w
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -26,6 +27,7 @@ func needs() map[string]prepare {
 	return map[string]prepare{
 		"fan-out":          shipping,
 		"logs-to-postgres": postgres,
+		"python":           python,
 		"redis-stream":     redisServer,
 		"webhook":          webhook,
 	}
@@ -68,6 +70,21 @@ func postgres(t *testing.T, w *world) func(*testing.T) {
 
 		same(t, got, "f1/0 web-1 0 INFO cart added 2 of p1", "f1/2 web-1 2 ERROR pay the bank did not answer", "f2/0 web-2 0 INFO login user u7")
 	}
+}
+
+func python(t *testing.T, _ *world) func(*testing.T) {
+	t.Helper()
+
+	_, err := exec.LookPath("python3")
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal("there is no python3, and CI is set")
+	}
+
+	if err != nil {
+		t.Skip("there is no python3 here")
+	}
+
+	return func(*testing.T) {}
 }
 
 func redisServer(t *testing.T, w *world) func(*testing.T) {
