@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -195,6 +196,25 @@ func TestJobOfTheReadmeIsOneThatRuns(t *testing.T) {
 	indented := regexp.MustCompile(`(?m)^(.)`).ReplaceAll(shown[1], []byte("\t$1"))
 	if !bytes.Contains(example, indented) {
 		t.Errorf("actors/readme_test.go does not hold what the README shows:\n%s", indented)
+	}
+}
+
+// The job file that the README shows is an example, which the tests run.
+func TestJobFileOfTheReadmeIsAnExample(t *testing.T) {
+	t.Parallel()
+
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	example, err := os.ReadFile(filepath.Join("examples", "quake-alerts", "job.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if !bytes.Contains(readme, slices.Concat([]byte("```yaml\n"), example, []byte("```"))) {
+		t.Errorf("the README does not show docs/examples/quake-alerts/job.yaml:\n%s", example)
 	}
 }
 
