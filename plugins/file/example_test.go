@@ -41,5 +41,5 @@ func ExampleSink() {
 	}
 	// Output:
 	// {"mag":6.4}
-	// map[1:file: the body is not one line of JSON]
+	// map[1:file: the body is not one line of JSON; set format: text where lines are any text]
 }

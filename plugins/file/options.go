@@ -13,6 +13,8 @@ type Options struct {
 	// Path is the file; it and its folder are made when they are missing. Required. Names of values in braces, such as
 	// {key}, {day} or {body.region}, make it a file for each text that messages have there. No two sinks may share a file.
 	Path string `help:"The file, made when it is missing; values of the message in braces." option:"path,required,main"`
+	// Format is what lines hold. The zero value is [FormatJSON].
+	Format Format `default:"json" help:"What a body must be: one line of JSON, or one line of any text." option:"format"`
 	// MaxOpen is how many files are open at a time, where messages name them; the one not used for longest is closed for
 	// another one. The zero value is 64.
 	MaxOpen int `default:"64" help:"How many files are open at a time, where messages name them." option:"max_open"`
@@ -56,8 +58,8 @@ func (o Options) Validate() error {
 func Doc() plugins.Doc {
 	return plugins.Doc{
 		Summary: "Appends each body as a line to a file.",
-		Text: "A body must be one line of valid JSON; others are rejected. Lines are never torn: what a crash has left of a " +
-			"line is cut off when the file is opened again.\n\n" +
+		Text: "A body must be one line of valid JSON, or with format: text any line; others are rejected. Lines are never " +
+			"torn: what a crash has left of a line is cut off when the file is opened again.\n\n" +
 			"With values in its path a message names its file. They make parts of names and never lead to another folder: " +
 			"what separates or hides names is written as %2F. A message without such a value, an empty or a very long one, is " +
 			"rejected. How many files there get to be is up to the messages.\n\n" +
@@ -76,6 +78,9 @@ func Doc() plugins.Doc {
 	}
 }
 
+// optionType is what options that take one of some words are said to take.
+const optionType = "text"
+
 // Fsync says when written lines are forced to the disk.
 type Fsync uint8
 
@@ -93,7 +98,9 @@ var (
 )
 
 // OptionType lists the policies.
-func (Fsync) OptionType() (name string, values []string) { return "text", []string{"batch", "never"} }
+func (Fsync) OptionType() (name string, values []string) {
+	return optionType, []string{"batch", "never"}
+}
 
 // UnmarshalText parses batch or never.
 func (f *Fsync) UnmarshalText(text []byte) error {
@@ -129,7 +136,7 @@ var (
 
 // OptionType lists the ways to pack.
 func (Compress) OptionType() (name string, values []string) {
-	return "text", []string{"none", "gzip", "zstd"}
+	return optionType, []string{"none", "gzip", "zstd"}
 }
 
 // UnmarshalText parses none, gzip or zstd.

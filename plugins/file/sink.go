@@ -1,14 +1,13 @@
-// Package file is the sink that appends messages to files of JSON lines.
+// Package file is the sink that appends messages to files of lines: JSON, or any text.
 //
-// A line is the body of a message, unchanged; so a body must be one line of valid JSON, and a message whose body is not
-// is rejected. Lines are never torn: what a crash has left of a line is cut off when the file is opened again, and a
-// batch that could not be written completely is cut off at once, so that writing it again duplicates nothing.
+// A line is the body of a message, unchanged; so a body must be one line, of valid JSON unless text is asked for, and a
+// message whose body is not is rejected. Lines are never torn: what a crash has left of a line is cut off when the file is
+// opened again, and a batch that could not be written completely is cut off at once, so that writing it again duplicates
+// nothing.
 package file
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,9 +16,6 @@ import (
 
 	"github.com/millrace/millrace/pipeline"
 )
-
-// ErrNotALine is why a message is rejected whose body is not valid JSON or has a line break in it.
-var ErrNotALine = errors.New("file: the body is not one line of JSON")
 
 // errClosed is what Write fails with before Open and after Close.
 var errClosed = errors.New("file: the sink is not open")
@@ -177,8 +173,8 @@ func (s *Sink) groups(batch []*pipeline.Message, failures *pipeline.BatchError) 
 	byPath := make(map[string]*group, 1)
 
 	for i, m := range batch {
-		if bytes.IndexByte(m.Body, '\n') >= 0 || !json.Valid(m.Body) {
-			failures.Fail(i, pipeline.Reject(ErrNotALine))
+		if err := s.options.Format.check(m.Body); err != nil {
+			failures.Fail(i, pipeline.Reject(err))
 
 			continue
 		}

@@ -69,6 +69,20 @@ func TestWhatIsNoLineIsRejectedAlone(t *testing.T) {
 	}
 }
 
+func TestLinesMayBeAnyText(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t, Options{Format: FormatText}).open(t)
+	err := w.sink.Write(t.Context(), batchOf("the house is on fire", "two\nlines", `{"a":`))
+
+	failures, ok := errors.AsType[*pipeline.BatchError](err)
+	if !ok || len(failures.Failed) != 1 || !errors.Is(failures.Failed[1], ErrNotALine) || !pipeline.IsRejected(failures.Failed[1]) {
+		t.Errorf("the error is %v, want the second message rejected", err)
+	}
+
+	w.holds(t, "the house is on fire\n{\"a\":\n")
+}
+
 func TestAnUnfinishedLastLineIsCutOffOnOpen(t *testing.T) {
 	t.Parallel()
 

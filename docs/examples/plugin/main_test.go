@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,15 +19,40 @@ func TestTheJobDoesWhatIsExpectedOfIt(t *testing.T) {
 	t.Parallel()
 
 	for _, args := range [][]string{{"lint", "job.yaml"}, {"test", "job_test.yaml"}} {
-		var said strings.Builder
+		mill(t, "", args...)
+	}
+}
 
-		mill := cli.Command{
-			Register: []func(*plugins.Registry) error{standard.Register, mentions.Register},
-			In:       strings.NewReader(""), Out: &said, Err: &said, Variables: jobfile.Variables{},
-		}
+// TestTheJobRuns does what the tutorial does last, in a folder of its own: the one of the process, so it runs alone.
+func TestTheJobRuns(t *testing.T) {
+	job, err := filepath.Abs("job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 
-		if code := mill.Run(t.Context(), args...); code != cli.ExitOK {
-			t.Errorf("mill %s: exit code %d\n%s", strings.Join(args, " "), code, said.String())
-		}
+	t.Chdir(t.TempDir())
+	mill(t, "", "topics", "create", "reports")
+	mill(t, "the house is on fire\nall is well\n", "produce", "reports")
+	mill(t, "", "run", "--until-end", job)
+
+	got, err := os.ReadFile(filepath.Join("out", "fires.txt"))
+	if err != nil || string(got) != "the house is on fire\n" {
+		t.Errorf("the file holds %q, error %v", got, err)
+	}
+}
+
+// mill runs the command with an input; it must succeed.
+func mill(t *testing.T, input string, args ...string) {
+	t.Helper()
+
+	var said strings.Builder
+
+	command := cli.Command{
+		Register: []func(*plugins.Registry) error{standard.Register, mentions.Register},
+		In:       strings.NewReader(input), Out: &said, Err: &said, Variables: jobfile.Variables{},
+	}
+
+	if code := command.Run(t.Context(), args...); code != cli.ExitOK {
+		t.Errorf("mill %s: exit code %d\n%s", strings.Join(args, " "), code, said.String())
 	}
 }
