@@ -33,6 +33,9 @@ type Env struct {
 	Log *zap.Logger
 	// Publisher publishes to topics of the job's broker. Nil where the broker has none.
 	Publisher consumer.Publisher
+	// Clock is what plugins go by that hold messages up or forget them. Builders never get nil; nil given to the registry is
+	// the [RealClock].
+	Clock Clock
 }
 
 // Validator is what options implement when a mistake can lie between several of them. Validate is called after each option
@@ -191,6 +194,10 @@ func (r *Registry) prepare(kind Kind, name string, options any, env Env) (func()
 
 	if env.Log == nil {
 		env.Log = zap.NewNop()
+	}
+
+	if env.Clock == nil {
+		env.Clock = RealClock{}
 	}
 
 	var (

@@ -13,9 +13,10 @@ import (
 
 // Memory is what the lanes of a stage remember together. It is safe for concurrent use.
 type Memory struct {
-	by   plugins.Field
-	keep time.Duration
-	most int
+	by    plugins.Field
+	keep  time.Duration
+	most  int
+	clock plugins.Clock
 
 	mu sync.Mutex // guards what is below
 	// seen and ring hold the same entries. The ring is in the order of their times; first is where the oldest stands.
@@ -35,8 +36,8 @@ type entry struct {
 	offset pipeline.Offset
 }
 
-// New returns an empty memory.
-func New(o Options) (*Memory, error) {
+// New returns an empty memory. A nil clock is the real one.
+func New(o Options, clock plugins.Clock) (*Memory, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("dedupe: %w", err)
 	}
@@ -46,7 +47,11 @@ func New(o Options) (*Memory, error) {
 		return nil, fmt.Errorf("dedupe: %w", err)
 	}
 
-	return &Memory{by: o.By, keep: time.Duration(o.For), most: o.Most, seen: make(map[digest]entry)}, nil
+	if clock == nil {
+		clock = plugins.RealClock{}
+	}
+
+	return &Memory{by: o.By, keep: time.Duration(o.For), most: o.Most, clock: clock, seen: make(map[digest]entry)}, nil
 }
 
 // verdict is what the memory says of a message.
@@ -65,7 +70,7 @@ func (y *Memory) judge(m *pipeline.Message) verdict {
 
 	sum := sha256.Sum256([]byte(value))
 	d := digest(sum[:len(digest{})])
-	now := time.Now()
+	now := y.clock.Now()
 
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
 )
 
 // Transform is one lane of a [Memory].
@@ -18,9 +19,9 @@ var (
 	_ pipeline.Meter     = (*Transform)(nil)
 )
 
-// Lanes returns the Lane of a new [Memory].
-func Lanes(o Options) (func() (pipeline.Transform, error), error) {
-	memory, err := New(o)
+// Lanes returns the Lane of a new [Memory]. A nil clock is the real one.
+func Lanes(o Options, clock plugins.Clock) (func() (pipeline.Transform, error), error) {
+	memory, err := New(o, clock)
 	if err != nil {
 		return nil, err
 	}

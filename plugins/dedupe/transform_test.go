@@ -24,7 +24,7 @@ func setup(tb testing.TB, options any) *dedupe.Memory {
 		tb.Fatal(err)
 	}
 
-	memory, err := dedupe.New(o)
+	memory, err := dedupe.New(o, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -213,13 +213,13 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		}
 	}
 
-	if _, err := dedupe.New(dedupe.Options{Most: -1}); err == nil {
+	if _, err := dedupe.New(dedupe.Options{Most: -1}, nil); err == nil {
 		t.Error("a negative limit is taken")
 	}
 }
 
 func ExampleMemory() {
-	memory, err := dedupe.New(dedupe.Options{})
+	memory, err := dedupe.New(dedupe.Options{}, nil)
 	if err != nil {
 		fmt.Println(err)
 

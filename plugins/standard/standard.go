@@ -73,8 +73,8 @@ func transforms(r *plugins.Registry) error {
 			func(_ plugins.Env, o compress.DecompressOptions) (pipeline.Transform, error) {
 				return compress.NewDecompressor(o)
 			}),
-		plugins.AddStage(r, "dedupe", dedupe.Doc(), func(_ plugins.Env, o dedupe.Options) (newLane, error) {
-			return dedupe.Lanes(o)
+		plugins.AddStage(r, "dedupe", dedupe.Doc(), func(env plugins.Env, o dedupe.Options) (newLane, error) {
+			return dedupe.Lanes(o, env.Clock)
 		}),
 		plugins.AddStage(r, "enrich", enrich.Doc(), func(env plugins.Env, o enrich.Options) (newLane, error) {
 			return enrich.Lanes(o, env.Log)
@@ -94,8 +94,8 @@ func transforms(r *plugins.Registry) error {
 		plugins.AddTransform(r, "split", split.Doc(), func(_ plugins.Env, o split.Options) (pipeline.Transform, error) {
 			return split.New(o)
 		}),
-		plugins.AddStage(r, "throttle", throttle.Doc(), func(_ plugins.Env, o throttle.Options) (newLane, error) {
-			return throttle.Lanes(o)
+		plugins.AddStage(r, "throttle", throttle.Doc(), func(env plugins.Env, o throttle.Options) (newLane, error) {
+			return throttle.Lanes(o, env.Clock)
 		}),
 		plugins.AddTransform(r, "unarchive", archive.UnarchiveDoc(),
 			func(_ plugins.Env, o archive.UnarchiveOptions) (pipeline.Transform, error) {

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
 )
 
 // Limit is the rate that the lanes of a stage share. It is safe for concurrent use.
 type Limit struct {
 	perMessage, perByte float64 // seconds that one takes; 0 is no limit
 	burst               time.Duration
+	clock               plugins.Clock
 
 	mu sync.Mutex // guards what is below
 	// messages and bytes are when all that has passed would have passed at an even rate. What is booked in advance is waited
@@ -20,13 +22,17 @@ type Limit struct {
 	messages, bytes time.Time
 }
 
-// New returns a limit that nothing has passed yet.
-func New(o Options) (*Limit, error) {
+// New returns a limit that nothing has passed yet. A nil clock is the real one.
+func New(o Options, clock plugins.Clock) (*Limit, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("throttle: %w", err)
 	}
 
-	l := &Limit{burst: time.Duration(o.Burst)}
+	if clock == nil {
+		clock = plugins.RealClock{}
+	}
+
+	l := &Limit{burst: time.Duration(o.Burst), clock: clock}
 
 	if l.burst == 0 {
 		l.burst = time.Second
@@ -46,17 +52,17 @@ func New(o Options) (*Limit, error) {
 // booking is the time that a message takes of each rate.
 type booking struct{ messages, bytes time.Duration }
 
-// book takes the turn of a message and returns how long it has to wait for it.
-func (l *Limit) book(m *pipeline.Message) (booking, time.Duration) {
-	b := booking{messages: seconds(l.perMessage), bytes: seconds(l.perByte * float64(m.Size()))}
-	now := time.Now()
+// book takes the turn of a message and returns how long it has to wait for it from now on.
+func (l *Limit) book(m *pipeline.Message) (b booking, now time.Time, wait time.Duration) {
+	b = booking{messages: seconds(l.perMessage), bytes: seconds(l.perByte * float64(m.Size()))}
+	now = l.clock.Now()
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	wait := max(turn(&l.messages, b.messages, now, l.burst), turn(&l.bytes, b.bytes, now, l.burst))
+	wait = max(turn(&l.messages, b.messages, now, l.burst), turn(&l.bytes, b.bytes, now, l.burst))
 
-	return b, wait
+	return b, now, wait
 }
 
 // turn books a time span and returns how long it is until it begins. What came before it is not free, but for a burst.

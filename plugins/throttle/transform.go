@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
 )
 
 // Transform is one lane of a [Limit].
@@ -20,9 +21,9 @@ var (
 	_ pipeline.Meter     = (*Transform)(nil)
 )
 
-// Lanes returns the Lane of a new [Limit].
-func Lanes(o Options) (func() (pipeline.Transform, error), error) {
-	limit, err := New(o)
+// Lanes returns the Lane of a new [Limit]. A nil clock is the real one.
+func Lanes(o Options, clock plugins.Clock) (func() (pipeline.Transform, error), error) {
+	limit, err := New(o, clock)
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +37,10 @@ func (l *Limit) Lane() (pipeline.Transform, error) { return &Transform{limit: l}
 
 // Transform waits for the turn of m and emits it. When the context ends first, m fails and its turn goes to others.
 func (t *Transform) Transform(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
-	booked, wait := t.limit.book(m)
+	booked, now, wait := t.limit.book(m)
 
 	if wait > 0 {
-		if err := t.wait(ctx, wait); err != nil {
+		if err := t.wait(ctx, now, wait); err != nil {
 			t.limit.giveBack(booked)
 
 			return fmt.Errorf("throttle: waiting for a turn that is %s away: %w", wait.Round(time.Millisecond), err)
@@ -55,21 +56,11 @@ func (t *Transform) Transform(ctx context.Context, m *pipeline.Message, emit pip
 	return nil
 }
 
-func (t *Transform) wait(ctx context.Context, wait time.Duration) error {
-	start := time.Now()
-	timer := time.NewTimer(wait)
-
-	defer timer.Stop()
-
+func (t *Transform) wait(ctx context.Context, now time.Time, wait time.Duration) error {
 	t.waited.Add(1)
-	defer func() { t.waitedFor.Add(int64(time.Since(start))) }()
+	defer func() { t.waitedFor.Add(int64(t.limit.clock.Now().Sub(now))) }()
 
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return t.limit.clock.Wait(ctx, now.Add(wait)) //nolint:wrapcheck // it is that of the context
 }
 
 // Meter returns what this lane has let pass and how long it was held up.

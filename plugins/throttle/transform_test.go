@@ -25,7 +25,7 @@ func setup(tb testing.TB, options any) *throttle.Limit {
 		tb.Fatal(err)
 	}
 
-	limit, err := throttle.New(o)
+	limit, err := throttle.New(o, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -158,14 +158,14 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 	}
 
 	for _, o := range []throttle.Options{{}, {Messages: math.NaN()}, {Messages: math.Inf(1)}, {Messages: 1, Burst: -1}} {
-		if _, err := throttle.New(o); err == nil {
+		if _, err := throttle.New(o, nil); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}
 }
 
 func ExampleLimit() {
-	limit, err := throttle.New(throttle.Options{Messages: 100, Bytes: 1 << 20})
+	limit, err := throttle.New(throttle.Options{Messages: 100, Bytes: 1 << 20}, nil)
 	if err != nil {
 		fmt.Println(err)
 

@@ -41,8 +41,9 @@ must fail are listed with the stage and a part of the error.
       fail:
         - { key: k2, stage: classify/json, error: invalid }
 
-Time is real, but nobody waits for it: retries come after a millisecond, and batches are handed on as soon as nothing else is
-left to do. Stages that talk to others (a look-up, a request) really do. Variables of the job file come from variables: in the
+Time is real, but nobody waits for it: retries come after a millisecond, batches are handed on as soon as nothing else is left to
+do, and for stages that hold messages up or forget them (throttle, dedupe) the clock jumps to the end of each wait, which no
+timeout counts. Stages that talk to others (a look-up, a request) really do. Variables of the job file come from variables: in the
 file of the tests, and from nowhere else. The exit code is 5 when a test fails.`,
 		Example: `  millrace test job_test.yaml
   millrace test *_test.yaml`,

@@ -1,8 +1,10 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/cmd/millrace/cli"
 )
@@ -152,5 +154,48 @@ func TestATestThatTakesTooLongFails(t *testing.T) {
 	c := w.do("", "test", "--timeout", "100ms", w.write("x_test.yaml", "job: job.yaml\ntests: [ { in: [ { body: x } ] } ]\n"))
 	if c.code != cli.ExitTests || !strings.Contains(c.out, "it took more than 100ms") {
 		t.Errorf("exit code %d\n%s%s", c.code, c.out, c.err)
+	}
+}
+
+func TestTestsOfJobsDoNotWaitForAThrottle(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t)
+	w.write("job.yaml", `
+name: slow
+broker: { embedded: DIR/data }
+source: { topic: in }
+channels:
+  work:
+    lanes: 2
+    order: key
+    stages:
+      - throttle: { messages: 0.016666, burst: 1ms } # one a minute
+      - dedupe: { by: tag, for: 90s }
+    sink: discard
+`)
+
+	// One minute apart, a tag that is forgotten after 90 s passes every second time.
+	text, want := "", ""
+
+	var textSb181 strings.Builder
+	var wantSb181 strings.Builder
+	for n := range 10 {
+		message := fmt.Sprintf("      - { key: k, tag: t, body: { n: %d } }\n", n)
+
+		textSb181.WriteString(message)
+		if n%2 == 0 {
+			wantSb181.WriteString("    " + message)
+		}
+	}
+	text += textSb181.String()
+	want += wantSb181.String()
+
+	began := time.Now()
+
+	w.ok("", "test", w.write("x_test.yaml", "job: job.yaml\ntests:\n  - in:\n"+text+"    out:\n      work:\n"+want))
+
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("nine minutes took %s", took)
 	}
 }

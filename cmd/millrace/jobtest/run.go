@@ -1,8 +1,8 @@
 // Package jobtest runs the tests of job files: messages go in, and what comes out of the sinks and into the dead letters is
 // held against what is expected. The broker is one in memory, and sinks are replaced by ones that remember.
 //
-// Time is real, since stages may talk to anything. Nobody waits for it, though: delays of retries are a millisecond, and
-// batches are handed on as soon as nothing else is left to do.
+// Time is real, since stages may talk to anything. Nobody waits for it, though: delays of retries are a millisecond, batches are
+// handed on as soon as nothing else is left to do, and the clock of the plugins jumps where one of them waits.
 package jobtest
 
 import (
@@ -62,6 +62,7 @@ type world struct {
 	c      jobfile.Case
 	log    *zap.Logger
 	broker *consumertest.Broker
+	clock  clock // goes on from start to start
 	starts int
 
 	mu sync.Mutex
@@ -110,7 +111,7 @@ func value(text *string) string {
 // start runs the job until nothing moves, and drains it, which hands on what waits in batches. It returns whether nothing
 // is left to do: what was sent back meanwhile takes another start.
 func (w *world) start(ctx context.Context) (settled bool, err error) {
-	job, err := w.job.BuildWith(plugins.Env{Log: w.log, Publisher: w.broker}, w.record)
+	job, err := w.job.BuildWith(plugins.Env{Log: w.log, Publisher: w.broker, Clock: &w.clock}, w.record)
 	if err != nil {
 		return false, err
 	}
