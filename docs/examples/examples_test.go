@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	// The command is built by these tests; what it is made of is named here so that a change of it has them run again.
+	_ "github.com/millrace/millrace/cmd/millrace/cli"
+	_ "github.com/millrace/millrace/plugins/standard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
