@@ -42,13 +42,13 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	sections := []section{
-		{"identity", identity}, {"durable", durable}, {"latency", latency}, {"plugins", outside}, {"idle", idle},
+		{"identity", identity}, {"durable", durable}, {"latency", latency}, {"plugins", outside}, {"json", jsonWork}, {"idle", idle},
 	}
 
 	var (
 		o     options
 		flags = flag.NewFlagSet("bench", flag.ContinueOnError)
-		only  = flags.String("only", "identity,durable,latency,plugins,idle", "the sections to run, separated by commas")
+		only  = flags.String("only", "identity,durable,latency,plugins,json,idle", "the sections to run, separated by commas")
 		check = flags.Bool("check", false, "exit with 1 when a promise is broken")
 	)
 

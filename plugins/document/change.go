@@ -25,7 +25,8 @@ type node struct {
 	children []*node
 	slot     int // of the value that is put here; -1 for none
 	remove   bool
-	seen     bool // while an object or list is written: the node is there
+	seen     bool   // while an object or list is written: the node is there
+	marks    uint64 // of the children, a bit each, so that most members are seen at once to be none of them
 }
 
 // Changes are what a [Plan] does. Two of them may not meet in one place, nor one below another.
@@ -147,6 +148,7 @@ func (p *Plan) leaf(path Path) (*node, error) {
 		}
 
 		n.children = append(n.children, child)
+		n.marks |= s.mark.bit()
 		n = child
 	}
 
@@ -164,8 +166,12 @@ func (n *node) first() *node {
 
 // child returns the node of a member or of the element at index.
 func (n *node) child(text []byte, m *member, index int) *node {
+	if index < 0 && m.mark != 0 && n.marks&m.mark.bit() == 0 {
+		return nil
+	}
+
 	for _, c := range n.children {
-		if c.step.index == index && (index >= 0 || m.is(text, c.step.name)) {
+		if c.step.index == index && (index >= 0 || (m.mark == c.step.mark || m.mark == 0) && m.is(text, c.step.name)) {
 			return c
 		}
 	}

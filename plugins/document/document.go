@@ -26,7 +26,20 @@ type span struct{ from, to uint32 }
 // member is a name with its quotes, and a value.
 type member struct {
 	name, value span
-	escaped     bool // the name has escapes
+	mark        mark
+}
+
+// mark tells most names from each other without a look at their bytes: by length, ends and middle. It is 0 for a name with
+// escapes, of which it can tell nothing.
+type mark uint32
+
+func markOf[T string | []byte](name T) mark {
+	n := len(name)
+	if n == 0 {
+		return 1
+	}
+
+	return mark(uint32(name[0])|uint32(name[n/2])<<8|uint32(name[n-1])<<16|uint32(n)<<24) | 1<<31 // which makes it no 0
 }
 
 var _ pipeline.Memo = (*Document)(nil)
@@ -77,7 +90,7 @@ func (d *Document) Get(p Path) Value {
 		return d.Root().get(p.steps)
 	}
 
-	i := d.find(first.name)
+	i := d.find(first)
 	if i < 0 {
 		return Value{}
 	}
@@ -91,9 +104,10 @@ func (d *Document) Get(p Path) Value {
 }
 
 // find returns the number of the last member of a name, or -1.
-func (d *Document) find(name string) int {
+func (d *Document) find(name *step) int {
 	for i := len(d.members) - 1; i >= 0; i-- {
-		if d.members[i].is(d.body, name) {
+		m := &d.members[i]
+		if (m.mark == name.mark || m.mark == 0) && m.is(d.body, name.name) {
 			return i
 		}
 	}
@@ -103,11 +117,18 @@ func (d *Document) find(name string) int {
 
 // is reports whether a member of an object in text has the name.
 func (m *member) is(text []byte, name string) bool {
-	if m.escaped {
+	if m.mark == 0 {
 		return unescape(text[m.name.from:m.name.to]) == name
 	}
 
-	return int(m.name.to-m.name.from) == len(name)+2 && string(text[m.name.from+1:m.name.to-1]) == name
+	return string(text[m.name.from+1:m.name.to-1]) == name
+}
+
+// bit is one of 64 bits.
+func (m mark) bit() uint64 {
+	const golden = 0x9e3779b9 // spreads all bits of the mark into the upper ones
+
+	return 1 << (uint32(m) * golden >> 26)
 }
 
 func (d *Document) at(s span) Value { return Value{raw: d.body[s.from:s.to:s.to]} }

@@ -8,7 +8,7 @@ func Index(d *Document) []string {
 
 	for _, m := range d.members {
 		escaped := "plain"
-		if m.escaped {
+		if m.mark == 0 {
 			escaped = "escaped"
 		}
 

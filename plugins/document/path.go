@@ -20,7 +20,10 @@ type Path struct {
 type step struct {
 	name  string
 	index int // -1 for a name
+	mark  mark
 }
+
+func nameStep(name string) step { return step{name: name, index: -1, mark: markOf(name)} }
 
 // ParsePath returns the path of a text.
 func ParsePath(text string) (Path, error) {
@@ -60,7 +63,7 @@ func parseStep(text string) (s step, rest string, err error) {
 			return step{}, "", errors.New("there is no name behind a dot")
 		}
 
-		return step{name: name, index: -1}, text[1+len(name):], nil
+		return nameStep(name), text[1+len(name):], nil
 	case strings.HasPrefix(text, `["`):
 		quoted, err := strconv.QuotedPrefix(text[1:])
 		if err != nil || !strings.HasPrefix(text[1+len(quoted):], "]") {
@@ -69,7 +72,7 @@ func parseStep(text string) (s step, rest string, err error) {
 
 		name, _ := strconv.Unquote(quoted) // what QuotedPrefix returns can be unquoted
 
-		return step{name: name, index: -1}, text[len(quoted)+2:], nil
+		return nameStep(name), text[len(quoted)+2:], nil
 	default:
 		inner, rest, closed := strings.Cut(text, "]")
 
@@ -87,7 +90,7 @@ func Name(name string) Path { return Path{}.Member(name) }
 
 // Member returns the path to a member of the object that p leads to.
 func (p Path) Member(name string) Path {
-	return p.then(step{name: name, index: -1})
+	return p.then(nameStep(name))
 }
 
 // Element returns the path to an element of the list that p leads to, from 0.

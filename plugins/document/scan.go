@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,9 +14,10 @@ const maxDepth = 1000
 // scanner checks a text by the grammar of RFC 8259. Its methods take the place where a thing begins and return the place behind
 // it; a negative place is a fault, which is kept.
 type scanner struct {
-	text  []byte
-	depth int
-	fault SyntaxError
+	text    []byte
+	depth   int
+	escapes int // seen so far
+	fault   SyntaxError
 }
 
 func (s *scanner) failf(at int, format string, args ...any) int {
@@ -215,6 +215,8 @@ func (s *scanner) string(i int) int {
 
 // escape scans what begins with the backslash at i.
 func (s *scanner) escape(i int) int {
+	s.escapes++
+
 	if i+1 >= len(s.text) {
 		return s.failf(len(s.text), "the end comes inside a string")
 	}
@@ -284,13 +286,17 @@ func (s *scanner) member(i int, m *member) int {
 	}
 
 	m.name.from = uint32(i)
+	escapes := s.escapes
 
 	if i = s.string(i); i < 0 {
 		return i
 	}
 
 	m.name.to = uint32(i)
-	m.escaped = bytes.IndexByte(s.text[m.name.from:i], '\\') >= 0
+
+	if s.escapes == escapes {
+		m.mark = markOf(s.text[m.name.from+1 : i-1])
+	}
 
 	if i = s.space(i); i >= len(s.text) || s.text[i] != ':' {
 		return s.unexpected(i, "a colon")

@@ -206,7 +206,10 @@ func (s *splicer) append(n *node, first bool, next *Document) error {
 		}
 
 		m.value.to = uint32(len(s.out))
-		m.escaped = len(c.quoted) != len(c.step.name)+len(`"":`)
+
+		if len(c.quoted) == len(c.step.name)+len(`"":`) {
+			m.mark = c.step.mark
+		}
 
 		if next != nil {
 			next.members = append(next.members, m)

@@ -157,7 +157,7 @@ func (v Value) step(s *step) Value {
 		if v.Kind() == Object {
 			scan := scanner{text: v.raw}
 			for m := range scan.members {
-				if m.is(v.raw, s.name) {
+				if (m.mark == s.mark || m.mark == 0) && m.is(v.raw, s.name) {
 					found = v.at(m.value)
 				}
 			}
