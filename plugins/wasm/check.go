@@ -106,19 +106,19 @@ func provides(from, name string, f api.FunctionDefinition) error {
 			name, from, hostModule, wasi_snapshot_preview1.ModuleName)
 	}
 
-	functions := (&instance{}).functions()
+	known := functions()
 
-	i := slices.IndexFunc(functions, func(known function) bool { return known.name == name })
+	i := slices.IndexFunc(known, func(f function) bool { return f.name == name })
 	if i < 0 {
-		names := make([]string, len(functions))
-		for i, known := range functions {
-			names[i] = known.name
+		names := make([]string, len(known))
+		for i, f := range known {
+			names[i] = f.name
 		}
 
 		return fmt.Errorf("it imports %s of %s, which has none; %s", name, hostModule, pipeline.Suggest(name, names))
 	}
 
-	if !slices.Equal(f.ParamTypes(), i32(functions[i].params)) || !slices.Equal(f.ResultTypes(), i32(functions[i].results)) {
+	if !slices.Equal(f.ParamTypes(), i32(known[i].params)) || !slices.Equal(f.ResultTypes(), i32(known[i].results)) {
 		return fmt.Errorf("it imports %s of %s with other parameters or results than docs/wasm.md says", name, hostModule)
 	}
 

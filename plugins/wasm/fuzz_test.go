@@ -55,7 +55,7 @@ func calling(script []byte) tiny {
 	m := decent()
 	m.imports = nil
 
-	functions := (&instance{}).functions()
+	functions := functions()
 	for _, f := range functions {
 		m.imports = append(m.imports, imported{hostModule, f.name, kinds[f.params]})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 )
 
@@ -12,30 +13,49 @@ import (
 type function struct {
 	name            string
 	params, results int
-	call            func(m api.Module, stack []uint64) error
+	call            func(in *instance, m api.Module, stack []uint64) error
 }
 
 // functions are all that there are. Nothing that a module passes to them is trusted: an error ends the module's call, and
 // the instance with it.
-func (in *instance) functions() []function {
+func functions() []function {
 	return []function{
-		{"emit", 2, 0, in.emit},
-		{"pass", 0, 0, in.pass},
-		{"get", 4, 1, in.get},
-		{"set", 4, 1, in.set},
-		{"fail", 2, 0, in.fail},
-		{"later", 1, 0, in.later},
-		{"log", 2, 0, in.line},
+		{"emit", 2, 0, (*instance).emit},
+		{"pass", 0, 0, (*instance).pass},
+		{"get", 4, 1, (*instance).get},
+		{"set", 4, 1, (*instance).set},
+		{"fail", 2, 0, (*instance).fail},
+		{"later", 1, 0, (*instance).later},
+		{"log", 2, 0, (*instance).line},
 	}
 }
 
-// offer makes the functions known to modules.
-func (in *instance) offer(ctx context.Context) error {
-	host := in.runtime.NewHostModuleBuilder(hostModule)
+// scope is the context of a call of the module, by which our functions find the instance that calls them.
+type scope struct {
+	context.Context //nolint:containedctx // this is one
 
-	for _, f := range in.functions() {
-		call := api.GoModuleFunc(func(_ context.Context, m api.Module, stack []uint64) {
-			if err := f.call(m, stack); err != nil {
+	in *instance
+}
+
+type scopeKey struct{}
+
+// Value also knows the instance.
+func (s *scope) Value(key any) any {
+	if key == (scopeKey{}) {
+		return s.in
+	}
+
+	return s.Context.Value(key)
+}
+
+// offer makes the functions known to modules.
+func offer(ctx context.Context, r wazero.Runtime) error {
+	host := r.NewHostModuleBuilder(hostModule)
+
+	for _, f := range functions() {
+		call := api.GoModuleFunc(func(ctx context.Context, m api.Module, stack []uint64) {
+			in, _ := ctx.Value(scopeKey{}).(*instance)
+			if err := f.call(in, m, stack); err != nil {
 				panic(fmt.Errorf("%s: %w", f.name, err)) //nolint:forbidigo // this ends the caller; the library makes it an error
 			}
 		})

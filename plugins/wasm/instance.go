@@ -11,7 +11,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 	"go.uber.org/zap"
 
@@ -23,7 +22,7 @@ type instance struct {
 	call
 
 	log     *zap.Logger
-	runtime wazero.Runtime
+	module  api.Module // nil when it could not be loaded
 	memory  api.Memory
 	alloc   api.Function
 	process api.Function
@@ -32,63 +31,55 @@ type instance struct {
 	stack        [2]uint64
 	stdout       lineLog
 	stderr       lineLog
-	// stop is closed when the module should stop; it wakes up one that sleeps.
-	stop <-chan struct{}
+	scope        scope
 }
 
 func start(ctx context.Context, m *Module) (*instance, error) {
-	in := &instance{
-		call: call{options: &m.options}, log: m.log, stdout: lineLog{log: m.log}, stderr: lineLog{log: m.log},
-		runtime: wazero.NewRuntimeWithConfig(ctx, m.engine.WithMemoryLimitPages(m.options.pages())),
+	runtime, compiled, err := m.ready(ctx)
+	if err != nil {
+		return nil, err
 	}
 
-	if err := in.load(ctx, m); err != nil {
+	in := &instance{
+		call: call{options: &m.options}, log: m.log, stdout: lineLog{log: m.log}, stderr: lineLog{log: m.log},
+	}
+	in.scope.in = in
+
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(in.options.Start))
+	defer cancel()
+
+	if err := in.load(in.enter(ctx), runtime, compiled); err != nil {
 		in.close(ctx)
 
-		return nil, err
+		return nil, fmt.Errorf("start: %w", in.explain(ctx, err))
 	}
 
 	return in, nil
 }
 
-func (in *instance) load(ctx context.Context, m *Module) error {
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, in.runtime); err != nil {
-		return fmt.Errorf("the system interface: %w", err)
-	}
-
-	if err := in.offer(ctx); err != nil {
-		return err
-	}
-
-	compiled, err := m.compile(ctx, in.runtime)
+// load fails with what the library says.
+func (in *instance) load(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule) error {
+	module, err := r.InstantiateModule(ctx, compiled, in.config())
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // the caller explains it
 	}
 
-	if err := fits(compiled); err != nil {
-		return err
+	in.module = module
+	in.memory = in.module.Memory()
+	in.alloc, in.process = in.module.ExportedFunction(exportAlloc), in.module.ExportedFunction(exportProcess)
+
+	if begin := in.module.ExportedFunction("_initialize"); begin != nil {
+		_, err = begin.Call(ctx)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(in.options.Start))
-	defer cancel()
+	return err //nolint:wrapcheck // as above
+}
 
-	in.stop = ctx.Done()
+// enter returns the context for calls of the module, until the next one.
+func (in *instance) enter(ctx context.Context) context.Context {
+	in.scope.Context, in.stderr.first = ctx, ""
 
-	loaded, err := in.runtime.InstantiateModule(ctx, compiled, in.config())
-	if err != nil {
-		return fmt.Errorf("start: %w", in.explain(ctx, err))
-	}
-
-	if begin := loaded.ExportedFunction("_initialize"); begin != nil {
-		if _, err := begin.Call(ctx); err != nil {
-			return fmt.Errorf("start: %w", in.explain(ctx, err))
-		}
-	}
-
-	in.memory = loaded.Memory()
-	in.alloc, in.process = loaded.ExportedFunction(exportAlloc), loaded.ExportedFunction(exportProcess)
-
-	return nil
+	return &in.scope
 }
 
 // config is what the module gets of the world: clocks, chance, and what the options grant.
@@ -115,7 +106,7 @@ func (in *instance) sleep(ns int64) {
 
 	select {
 	case <-timer.C:
-	case <-in.stop:
+	case <-in.scope.Done():
 	}
 }
 
@@ -127,7 +118,7 @@ func (in *instance) work(ctx context.Context, m *pipeline.Message) ([]*pipeline.
 		return nil, &refusal{pipeline.Reject(err)}
 	}
 
-	in.stop, in.stderr.first = ctx.Done(), ""
+	ctx = in.enter(ctx)
 
 	if err := in.put(ctx, m.Body); err != nil {
 		return nil, err
@@ -197,5 +188,8 @@ func (in *instance) flush() {
 // close frees the instance; there is nothing in it that could fail to be closed.
 func (in *instance) close(ctx context.Context) {
 	in.flush()
-	_ = in.runtime.Close(ctx)
+
+	if in.module != nil {
+		_ = in.module.Close(ctx)
+	}
 }

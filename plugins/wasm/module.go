@@ -3,12 +3,14 @@ package wasm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"go.uber.org/zap"
 
 	"github.com/millrace/millrace/pipeline"
@@ -20,11 +22,12 @@ import (
 type Module struct {
 	options Options
 	log     *zap.Logger
-	engine  wazero.RuntimeConfig // with a cache of what is compiled
+	engine  wazero.RuntimeConfig
 
-	mu   sync.Mutex // guards what is below; held while the first lane compiles
-	code []byte     // metered; nil until the first lane has read it
-	tick uint32     // the function that it calls again and again
+	mu sync.Mutex // guards what is below; held while the first lane compiles
+	// Both are nil until then. They are never closed, and freed with the Module.
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
 }
 
 // New returns a module that is not read yet. What it prints goes to log; nil logs nothing.
@@ -37,9 +40,7 @@ func New(o Options, log *zap.Logger) (*Module, error) {
 		log = zap.NewNop()
 	}
 
-	engine := wazero.NewRuntimeConfig().WithCompilationCache(wazero.NewCompilationCache())
-
-	return &Module{options: withDefaults(o), log: log, engine: engine}, nil
+	return &Module{options: withDefaults(o), log: log, engine: wazero.NewRuntimeConfig()}, nil
 }
 
 // Lanes returns the Lane of a new [Module].
@@ -56,26 +57,57 @@ func Lanes(o Options, log *zap.Logger) (func() (pipeline.Transform, error), erro
 // [pipeline.Stage].New.
 func (m *Module) Lane() (pipeline.Transform, error) { return &Transform{module: m}, nil }
 
-// compile compiles the module for the runtime of a lane. The first lane does the work, with a file that is read once, while the
-// others wait; after that, the library finds what it has compiled.
+// ready returns the compiled module. The first lane reads the file and compiles it, while the others wait.
 //
 //nolint:ireturn // the library's own form
-func (m *Module) compile(ctx context.Context, r wazero.Runtime) (wazero.CompiledModule, error) {
+func (m *Module) ready(ctx context.Context) (wazero.Runtime, wazero.CompiledModule, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	if m.code == nil {
-		code, err := m.options.read()
-		if err != nil {
-			return nil, err
-		}
-
-		if m.code, m.tick, err = metered(code); err != nil {
-			return nil, err
-		}
+	if m.compiled != nil {
+		return m.runtime, m.compiled, nil
 	}
 
-	return compile(watching(ctx, m.tick), r, m.code)
+	code, err := m.options.read()
+	if err != nil {
+		return nil, nil, err
+	}
+
+	r := wazero.NewRuntimeWithConfig(ctx, m.engine.WithMemoryLimitPages(m.options.pages()))
+
+	compiled, err := prepare(ctx, r, code)
+	if err != nil {
+		return nil, nil, errors.Join(err, r.Close(ctx))
+	}
+
+	m.runtime, m.compiled = r, compiled
+
+	return r, compiled, nil
+}
+
+// prepare gives a runtime all that a module can import, and compiles one for it.
+//
+//nolint:ireturn // the library's own form
+func prepare(ctx context.Context, r wazero.Runtime, code []byte) (wazero.CompiledModule, error) {
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
+		return nil, fmt.Errorf("the system interface: %w", err)
+	}
+
+	if err := offer(ctx, r); err != nil {
+		return nil, err
+	}
+
+	code, tick, err := metered(code)
+	if err != nil {
+		return nil, err
+	}
+
+	compiled, err := compile(watching(ctx, tick), r, code)
+	if err != nil {
+		return nil, err
+	}
+
+	return compiled, fits(compiled)
 }
 
 // metered returns a module that can be stopped, and its function that is watched.
