@@ -19,11 +19,13 @@ func newEvents(n int) [][]byte {
 
 	for i := range events {
 		fields := []string{
-			fmt.Sprintf(`"id":"us7000%04x"`, random.IntN(1<<16)), `"type":"earthquake"`, fmt.Sprintf(`"mag":%.1f`, random.Float64()*8),
+			fmt.Sprintf(`"id":"us7000%04x"`, random.IntN(1<<16)), `"type":"earthquake"`,
+			fmt.Sprintf(`"mag":%.1f`, random.Float64()*8),
 			`"magType":"mww"`, fmt.Sprintf(`"place":"%d km SSE of Kainantu, Papua New Guinea"`, random.IntN(300)),
 			`"time":1767225600123`, `"updated":1767229200456`, `"tz":null`, `"url":"https://example.org/events/us7000abcd"`,
-			`"felt":12`, `"cdi":4.3`, `"mmi":5.125`, `"alert":"green"`, `"status":"reviewed"`, `"tsunami":0`, `"sig":452`, `"net":"us"`,
-			`"code":"7000abcd"`, `"geometry":{"type":"Point","coordinates":[146.0123,-6.5432,35.5]}`, `"types":["dyfi","shakemap","moment"]`,
+			`"felt":12`, `"cdi":4.3`, `"mmi":5.125`, `"alert":"green"`, `"status":"reviewed"`, `"tsunami":0`,
+			`"sig":452`, `"net":"us"`, `"code":"7000abcd"`, `"geometry":{"type":"Point","coordinates":[146.0123,-6.5432,35.5]}`,
+			`"types":["dyfi","shakemap","moment"]`,
 			`"region":"Eastern Highlands"`, `"detail":"` + strings.Repeat("lorem ipsum dolor ", 23) + `"`,
 		}
 		random.Shuffle(len(fields), func(a, b int) { fields[a], fields[b] = fields[b], fields[a] })

@@ -219,7 +219,7 @@ func newHand() (*hand, error) {
 func (h *hand) work(m *pipeline.Message, t *tally) error {
 	d, err := document.Of(m)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse: %w", err)
 	}
 
 	mag, _ := d.Get(h.mag).Float()
@@ -244,7 +244,7 @@ func (h *hand) work(m *pipeline.Message, t *tally) error {
 
 	next, err := h.plan.Apply(d, h.values)
 	if err != nil {
-		return err
+		return fmt.Errorf("change: %w", err)
 	}
 
 	m.Body = next.Source()

@@ -42,7 +42,12 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	sections := []section{
-		{"identity", identity}, {"durable", durable}, {"latency", latency}, {"plugins", outside}, {"json", jsonWork}, {"idle", idle},
+		{"identity", identity},
+		{"durable", durable},
+		{"latency", latency},
+		{"plugins", outside},
+		{"json", jsonWork},
+		{"idle", idle},
 	}
 
 	var (

@@ -77,7 +77,7 @@ func (in *instance) load(ctx context.Context, r wazero.Runtime, compiled wazero.
 
 // enter returns the context for calls of the module, until the next one.
 func (in *instance) enter(ctx context.Context) context.Context {
-	in.scope.Context, in.stderr.first = ctx, ""
+	in.scope.Context, in.stderr.first = ctx, "" //nolint:fatcontext // the scope holds the context of one call at a time
 
 	return &in.scope
 }
