@@ -2,6 +2,7 @@ package rocketmq
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/consumer"
@@ -11,9 +12,24 @@ import (
 
 // Properties that RocketMQ's brokers set beside those that package record knows.
 const (
-	propDeadTopic = "DLQ_ORIGIN_TOPIC"
-	propDeadID    = "DLQ_ORIGIN_MESSAGE_ID"
+	propDeadTopic  = "DLQ_ORIGIN_TOPIC"
+	propDeadID     = "DLQ_ORIGIN_MESSAGE_ID"
+	propInnerCount = "INNER_NUM"
+	propInnerBase  = "INNER_BASE"
 )
+
+// propEmpty marks a message whose body is empty, which brokers do not take: there is something in its place.
+const propEmpty = "millrace.empty"
+
+// filled returns a property's value as it was published. Brokers drop empty values, so that a value of nothing but NULs, the
+// empty one included, is published with one more.
+func filled(value string) string {
+	if strings.Trim(value, "\x00") == "" {
+		return strings.TrimPrefix(value, "\x00")
+	}
+
+	return value
+}
 
 // message returns a record as the messages of jobs are.
 func (m *member) message(held *lease, r *record.Record) *pipeline.Message {
@@ -27,7 +43,7 @@ func (m *member) message(held *lease, r *record.Record) *pipeline.Message {
 		},
 	}
 
-	if props[record.PropEmpty] != "" {
+	if props[propEmpty] != "" {
 		msg.Body = nil
 	}
 
@@ -39,7 +55,7 @@ func (m *member) message(held *lease, r *record.Record) *pipeline.Message {
 		if isSystem(name) {
 			delete(props, name)
 		} else {
-			props[name] = record.UnfillValue(value)
+			props[name] = filled(value)
 		}
 	}
 
@@ -57,8 +73,8 @@ func (m *member) message(held *lease, r *record.Record) *pipeline.Message {
 func isSystem(name string) bool {
 	switch name {
 	case record.PropUniqueKey, record.PropKeys, record.PropTags, record.PropDelay, record.PropRetryTopic, record.PropOriginID,
-		record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadTopic, propDeadID, record.PropInnerCount, record.PropInnerBase,
-		record.PropEmpty, "CLUSTER", "MSG_REGION", "TRACE_ON":
+		record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadTopic, propDeadID, propInnerCount, propInnerBase,
+		propEmpty, "CLUSTER", "MSG_REGION", "TRACE_ON":
 		return true
 	default:
 		return false

@@ -161,7 +161,7 @@ func plain(text string, most int) string {
 		}
 
 		return c
-	}, strings.ToValidUTF8(record.FillValue(text[:min(len(text), most)]), ""))
+	}, text[:min(len(text), most)])
 }
 
 // bury writes a dead letter, to its message's own broker if that has the topic or no broker has.
@@ -207,7 +207,7 @@ func (m *member) copyOf(r *original, topic string) letter {
 
 	for _, name := range []string{
 		record.PropDelay, record.PropRetryTopic, record.PropRealTopic, record.PropRealQueue, record.PropOriginID, record.PropWait,
-		record.PropInnerCount, record.PropInnerBase,
+		propInnerCount, propInnerBase,
 	} {
 		delete(l.props, name)
 	}

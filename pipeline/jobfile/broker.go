@@ -9,7 +9,6 @@ import (
 // Broker says what the jobs of a file run on: one of its fields is set.
 type Broker struct {
 	Embedded *Embedded
-	RocketMQ *RocketMQ
 }
 
 // Embedded is the broker that keeps its messages in a directory.
@@ -55,24 +54,22 @@ func (d *decoder) broker(f *File, docs []*node) {
 }
 
 func (d *decoder) brokerOf(n *node) Broker {
-	f := d.fields(n, "broker", "embedded", typeRocketMQ)
-	e, r := f.get("embedded"), f.get(typeRocketMQ)
+	f := d.fields(n, "broker", "embedded")
 
-	switch {
-	case e != nil && r != nil:
-		d.mistakef(n.at, "broker is both embedded and rocketmq; remove one")
-	case e == nil && r == nil && n.kind == table && len(n.entries) == 0:
-		d.mistakef(n.at, "broker is empty; add embedded: ./data")
-	case r != nil:
-		return Broker{RocketMQ: d.rocketMQ(r)}
-	case e == nil:
-	case e.kind == single:
-		return Broker{Embedded: &Embedded{Dir: d.textOf(e, "embedded")}}
-	default:
-		return Broker{Embedded: d.embedded(e)}
+	e := f.get("embedded")
+	if e == nil {
+		if n.kind == table && len(n.entries) == 0 {
+			d.mistakef(n.at, "broker is empty; add embedded: ./data")
+		}
+
+		return Broker{}
 	}
 
-	return Broker{}
+	if e.kind == single {
+		return Broker{Embedded: &Embedded{Dir: d.textOf(e, "embedded")}}
+	}
+
+	return Broker{Embedded: d.embedded(e)}
 }
 
 func (d *decoder) embedded(n *node) *Embedded {

@@ -10,7 +10,6 @@ const (
 	typeGather    = "gather"
 	typeSink      = "sink"
 	typeEmbedded  = "embedded broker"
-	typeRocketMQ  = "rocketmq"
 	typeCondition = "expression"
 	typeText      = "text"
 	typeInteger   = "integer"
@@ -21,7 +20,7 @@ const (
 )
 
 // Keys describes the keys of a job file, as a plugin's options are described. Their types are those of options, and
-// channels, route, stage, gather, sink, rocketmq and "embedded broker"; what those hold is described by [ChannelKeys] and the like.
+// channels, route, stage, gather, sink and "embedded broker"; what those hold is described by [ChannelKeys] and the like.
 func Keys() []plugins.Option {
 	return []plugins.Option{
 		{
@@ -31,10 +30,9 @@ func Keys() []plugins.Option {
 		{
 			Name: "broker", Type: typeOptions,
 			Help: "What the jobs of the file run on. The first job of a file names it; the others share it.",
-			Options: []plugins.Option{
-				{Name: "embedded", Type: typeEmbedded, Help: "A broker in a directory, which needs nothing installed."},
-				{Name: typeRocketMQ, Type: typeRocketMQ, Help: "A cluster of Apache RocketMQ, 4.9 or 5.x."},
-			},
+			Options: []plugins.Option{{
+				Name: "embedded", Type: typeEmbedded, Help: "A broker in a directory, which needs nothing installed.",
+			}},
 		},
 		{Name: "source", Type: typeOptions, Required: true, Help: "What the job consumes.", Options: sourceKeys()},
 		{Name: "retry", Type: typeOptions, Help: "What becomes of messages that fail.", Options: retryKeys()},
@@ -141,53 +139,6 @@ func EmbeddedKeys() []plugins.Option {
 					Help: "What happens to messages over these limits that a group has not read.",
 				},
 			},
-		},
-	}
-}
-
-const keyNameServers = "name_servers"
-
-// RocketMQKeys describes the keys of a RocketMQ cluster, which may also be the address of its name server alone, or a list of
-// them.
-func RocketMQKeys() []plugins.Option {
-	return []plugins.Option{
-		{
-			Name: keyNameServers, Type: typeText, List: true, Required: true,
-			Help: "The name servers, such as 127.0.0.1:9876. A single one need not be a list.",
-		},
-		{Name: "namespace", Type: typeText, Help: "What all names are put into on the wire.", Default: "none"},
-		{Name: "access_key", Type: typeText, Help: "Who signs what is sent.", Default: "nothing is signed"},
-		{Name: "secret_key", Type: typeText, Help: "What it is signed with."},
-		{Name: "security_token", Type: typeText, Help: "The token that comes with keys which are given for a while."},
-		{Name: "tls", Type: typeBoolean, Default: isFalse, Help: "Speak TLS to all servers, which are verified."},
-		{Name: "ca", Type: typeText, Help: "The file of a private authority, in PEM.", Default: "the system's"},
-		{
-			Name: "tags", Type: typeText, Table: true,
-			Help: "The tags that are wanted of a topic, such as `orders: created || paid`. Other topics are read whole.",
-		},
-		{
-			Name: "sql", Type: typeText, Table: true,
-			Help: "The same in SQL92 over properties, which the brokers must have on (enablePropertyFilter).",
-		},
-		{
-			Name: "orderly", Type: typeBoolean, Default: isFalse,
-			Help: "Lock queues at the brokers, so that two members never have the same one.",
-		},
-		{
-			Name: "offsets_only", Type: typeBoolean, Default: isFalse,
-			Help: "Make no topics for checkpoints. What was finished above a committed offset is then done again.",
-		},
-		{
-			Name: "offset_dir", Type: typeText, Default: "~/.rocketmq_offsets",
-			Help: "Where broadcasting jobs keep their offsets.",
-		},
-		{
-			Name: "java_first_boot", Type: typeBoolean, Default: isFalse,
-			Help: "Begin as RocketMQ's own clients do: at 0 wherever a queue still has its first message.",
-		},
-		{
-			Name: "delay_levels", Type: typeDuration, List: true, Default: "1s, 5s, 10s, 30s, 1m … 10m, 20m, 30m, 1h, 2h",
-			Help: "The brokers' delays (messageDelayLevel). A retry waits for the first that is long enough.",
 		},
 	}
 }

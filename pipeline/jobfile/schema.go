@@ -64,7 +64,6 @@ func Schema(registry *plugins.Registry) ([]byte, error) {
 			"channel":  options(ChannelKeys()),
 			"route":    anyOf(options(RouteKeys()), ofType(stringType)),
 			"embedded": anyOf(options(EmbeddedKeys()), ofType(stringType)),
-			"rocketmq": anyOf(options(RocketMQKeys()), ofType(stringType), listOf(ofType(stringType))),
 			"stage":    pluginUse(registry, plugins.Transform),
 			"gather":   pluginUse(registry, plugins.Gather),
 			"sink":     pluginUse(registry, plugins.Sink),
@@ -154,7 +153,7 @@ func typeSchema(key plugins.Option) object {
 		channels["minProperties"] = 1
 
 		return channels
-	case typeRoute, typeStage, typeGather, typeSink, typeRocketMQ:
+	case typeRoute, typeStage, typeGather, typeSink:
 		return reference(key.Type)
 	case typeEmbedded:
 		return reference("embedded")
