@@ -296,7 +296,7 @@ func TestChecksums(t *testing.T) {
 func TestWrongLimitsAndKindsAreRefused(t *testing.T) {
 	t.Parallel()
 
-	for _, l := range []record.Limits{{Body: -1}, {Body: 1 << 40}, {Total: -1}} {
+	for _, l := range []record.Limits{{Body: -1}, {Body: math.MaxInt}, {Total: -1}} {
 		if _, err := record.NewDecoder(l); err == nil {
 			t.Errorf("%+v is taken", l)
 		}
