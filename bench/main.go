@@ -23,12 +23,23 @@ type options struct {
 	idle     time.Duration
 	paced    time.Duration
 	dir      string
+	profiles string
 }
 
 // section is one part of the table.
 type section struct {
 	name string
 	run  func(options) ([]line, error)
+}
+
+// all returns the names of sections as -only takes them.
+func all(sections []section) string {
+	names := make([]string, len(sections))
+	for i, s := range sections {
+		names[i] = s.name
+	}
+
+	return strings.Join(names, ",")
 }
 
 var errBroken = errors.New("bench: a promise is broken")
@@ -41,19 +52,24 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
+	if len(args) == 3 && args[0] == "read" { // a process of section rocketmq
+		return read(args[1], args[2], out)
+	}
+
 	sections := []section{
 		{"identity", identity},
 		{"durable", durable},
 		{"latency", latency},
 		{"plugins", outside},
 		{"json", jsonWork},
+		{"rocketmq", rocketmqWork},
 		{"idle", idle},
 	}
 
 	var (
 		o     options
 		flags = flag.NewFlagSet("bench", flag.ContinueOnError)
-		only  = flags.String("only", "identity,durable,latency,plugins,json,idle", "the sections to run, separated by commas")
+		only  = flags.String("only", all(sections), "the sections to run, separated by commas")
 		check = flags.Bool("check", false, "exit with 1 when a promise is broken")
 	)
 
@@ -61,7 +77,9 @@ func run(args []string, out io.Writer) error {
 	flags.IntVar(&o.messages, "messages", 4_000_000, "messages a round of identity")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the idle job is watched")
 	flags.DurationVar(&o.paced, "paced", 2*time.Second, "how long a round of latency is paced")
-	flags.StringVar(&o.dir, "dir", "", "where durable keeps its data; empty means the system's temporary directory")
+	flags.StringVar(&o.dir, "dir", "", "where durable and rocketmq keep their data; empty means the system's temporary directory")
+
+	flags.StringVar(&o.profiles, "profiles", "", "where rocketmq writes CPU profiles of its readers in Go; empty means nowhere")
 
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("bench: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -51,6 +52,9 @@ func (b *Broker) Start(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+// PID returns the number of the broker's process, which each start makes anew.
+func (b *Broker) PID() int { return b.process.raw.Pid }
 
 // Configure changes settings of the running broker, by their names in broker.conf; brokerPermission=4, for instance, makes it
 // read-only. The broker also writes them to its file, from which the next Start does not take them.
@@ -108,7 +112,8 @@ func (b *Broker) launch(ctx context.Context) error {
 
 	b.process, err = server{
 		name: b.Name, dir: b.dir, lib: b.lib,
-		jvm:  append([]string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"}, b.options.tls.jvm...),
+		jvm: slices.Concat(
+			[]string{"-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=256m"}, b.options.tls.jvm, b.options.JVM),
 		main: "org.apache.rocketmq.broker.BrokerStartup", args: []string{"-c", file},
 	}.start(ctx)
 

@@ -44,6 +44,9 @@ func Open(ctx context.Context, dir string, o Options) (*Cluster, error) {
 // Close ends all servers at once and waits for that.
 func (c *Cluster) Close() { c.kill() }
 
+// ClassPath returns where the classes of the servers and of RocketMQ's own client are, as java takes it with -cp.
+func (c *Cluster) ClassPath() string { return filepath.Join(c.lib, "*") }
+
 // StopNameServer ends the name server. Clients and brokers go on with the routes that they know.
 func (c *Cluster) StopNameServer(t testing.TB) {
 	t.Helper()

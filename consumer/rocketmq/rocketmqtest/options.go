@@ -22,6 +22,9 @@ type Options struct {
 	Brokers int
 	// Config overrides the brokers' settings, by their names in broker.conf.
 	Config map[string]string
+	// JVM are flags of the brokers' virtual machines, such as "-Xmx1g". They come after those of the package, which make small
+	// machines that start quickly, and so prevail.
+	JVM []string
 	// Certificate and Key, both in PEM, make the servers speak nothing but TLS, with this certificate for 127.0.0.1, such
 	// as [Certificate] makes; empty means that a client may choose, and that the servers make up a certificate, which nobody
 	// can verify.

@@ -31,7 +31,7 @@ func (c *Cluster) run(t testing.TB, args ...string) string {
 
 	flags := []string{
 		"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.home=" + c.dir, "-Drocketmq.home.dir=" + c.dir,
-		"-cp", filepath.Join(c.lib, "*"),
+		"-cp", c.ClassPath(),
 	}
 
 	command := exec.CommandContext(t.Context(), "java", append(flags, args...)...) //nolint:gosec // the test's own arguments
