@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long a call may take before the suite takes it for hanging; a guess that no slow machine gets near.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // bounded calls f and reports whether it came back. A panic, or no return in time, is a failure of the test.
 func bounded(tb testing.TB, call string, f func()) bool {

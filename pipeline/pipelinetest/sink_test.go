@@ -178,7 +178,7 @@ func TestWrongSinksAreReported(t *testing.T) {
 			}
 
 			return s.Write(ctx, batch)
-		}, cancelled, "Write has not returned after 10s"},
+		}, cancelled, "Write has not returned after 1m0s"},
 		{"loses one of two at once", func(s *memory, ctx context.Context, batch []*pipeline.Message) error {
 			before := s.stored()
 

@@ -255,7 +255,7 @@ func TestWrongTransformsAreReported(t *testing.T) {
 			}
 
 			return split(ctx, m, emit)
-		}, cancelled, "has not returned after 10s"},
+		}, cancelled, "has not returned after 1m0s"},
 		{"panic without a body", func(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
 			_ = m.Body[0]
 

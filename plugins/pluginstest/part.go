@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long a call may take before the suite takes it for hanging; a guess that no slow machine gets near.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // part is an instance that is open.
 type part struct {
