@@ -26,6 +26,7 @@ type prepare func(t *testing.T, w *world) (check func(*testing.T))
 func needs() map[string]prepare {
 	return map[string]prepare{
 		"fan-out":          shipping,
+		"http-lookup":      stations,
 		"logs-to-postgres": postgres,
 		"python":           python,
 		"redis-stream":     redisServer,
@@ -137,6 +138,42 @@ func shipping(t *testing.T, w *world) func(*testing.T) {
 
 		slices.Sort(got)
 		same(t, got, `{"customer":"c1","order":1}`, `{"customer":"c1","order":3}`, `{"customer":"c2","order":2}`)
+	}
+}
+
+// stations is a server that is asked about two stations, once about each.
+func stations(t *testing.T, w *world) func(*testing.T) {
+	t.Helper()
+
+	var (
+		mu    sync.Mutex
+		asked []string
+	)
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+
+		asked = append(asked, r.Method+" "+r.URL.Path)
+
+		switch r.URL.Path {
+		case "/stations/XA":
+			_, _ = io.WriteString(w, `{"id":"XA","name":"Alpha","country":"DE","since":1994}`)
+		case "/stations/XB":
+			_, _ = io.WriteString(w, `{"id":"XB","name":"Beta","country":"FR","since":2001}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+
+	w.env = append(w.env, "STATIONS="+server.URL)
+
+	return func(t *testing.T) {
+		t.Helper()
+
+		slices.Sort(asked)
+		same(t, asked, "GET /stations/XA", "GET /stations/XB", "GET /stations/XC")
 	}
 }
 

@@ -62,9 +62,14 @@ var _ plugins.Validator = Options{}
 
 // Validate refuses an address that nobody can call, and templates with unknown names.
 func (o Options) Validate() error {
-	_, err := newTarget(o)
+	_, err := o.target()
 
 	return err
+}
+
+// target is where requests go.
+func (o Options) target() (*httpcall.Target, error) {
+	return httpcall.NewTarget(o.URL, o.Headers, o.Batch.contentType()) //nolint:wrapcheck // names the option
 }
 
 // Method is how messages are sent.

@@ -25,7 +25,7 @@ var (
 // Sink sends messages to HTTP servers. It is safe for concurrent use.
 type Sink struct {
 	options Options
-	target  *target
+	target  *httpcall.Target
 	client  *httpcall.Client
 
 	requests, messages, bytes, refused, unreachable atomic.Int64
@@ -46,7 +46,7 @@ func New(o Options) (*Sink, error) {
 		o.Timeout = plugins.Duration(10 * time.Second)
 	}
 
-	target, err := newTarget(o)
+	target, err := o.target()
 	if err != nil {
 		return nil, fmt.Errorf("http: %w", err)
 	}
@@ -113,8 +113,10 @@ func (w *write) groups() []*group {
 	byKey := make(map[string]*group, 1)
 
 	for i, m := range w.batch {
-		r, key, err := w.sink.target.of(m)
-		if err == nil {
+		r, key, err := w.sink.target.Of(m)
+		if err != nil {
+			err = fmt.Errorf("http: %w", err)
+		} else {
 			err = w.sink.options.Batch.fits(m.Body)
 		}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/plugins/exec"
 	"github.com/millrace/millrace/plugins/file"
 	"github.com/millrace/millrace/plugins/filter"
+	"github.com/millrace/millrace/plugins/httplookup"
 	"github.com/millrace/millrace/plugins/httpsink"
 	"github.com/millrace/millrace/plugins/jq"
 	"github.com/millrace/millrace/plugins/label"
@@ -81,6 +82,9 @@ func transforms(r *plugins.Registry) error {
 		}),
 		plugins.AddTransform(r, "exec", exec.Doc(), func(env plugins.Env, o exec.Options) (pipeline.Transform, error) {
 			return exec.NewTransform(o, env.Log)
+		}),
+		plugins.AddStage(r, "http", httplookup.Doc(), func(env plugins.Env, o httplookup.Options) (newLane, error) {
+			return httplookup.Lanes(o, env.Clock)
 		}),
 		plugins.AddTransform(r, "jq", jq.Doc(), func(_ plugins.Env, o jq.Options) (pipeline.Transform, error) {
 			return jq.New(o)

@@ -69,7 +69,9 @@ func needs(program string) func(*testing.T, *pluginstest.Subject) {
 func uses(t *testing.T) map[string]use {
 	t.Helper()
 
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
+	}))
 	t.Cleanup(server.Close)
 
 	program := map[string]any{"command": []any{"python3", "-B", "-c", "import millrace; millrace.run(lambda m: m)"}, "dir": "../exec/python"}
@@ -81,6 +83,7 @@ func uses(t *testing.T) map[string]use {
 		"transform enrich":     {options: map[string]any{"table": table(t), "key": "key"}},
 		"transform exec":       {options: program, with: needs("python3")},
 		"transform filter":     {options: "body.n >= 0"},
+		"transform http":       {options: map[string]any{"url": server.URL + "/{key}", "into": "body.answer", "cache": "1m"}},
 		"transform json":       {options: map[string]any{"set": map[string]any{"a.b": "body.n + 1"}, "rename": map[string]any{"n": "m"}}},
 		"transform key":        {options: "string(body.n)"},
 		"transform map":        {options: "{n: body.n}"},

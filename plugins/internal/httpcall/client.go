@@ -162,6 +162,16 @@ func Place(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Opaque: u.Opaque}).String()
 }
 
+// PlaceOf is [Place] of a text; empty when that is no URL.
+func PlaceOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+
+	return Place(u)
+}
+
 func (c *Client) accepts(status int) bool {
 	if c.config.Accept == nil {
 		return status >= 200 && status < 300
