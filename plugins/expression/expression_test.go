@@ -270,3 +270,25 @@ func FuzzExpression(f *testing.F) {
 		}
 	})
 }
+
+func TestATableOfPairsIsJSON(t *testing.T) {
+	t.Parallel()
+
+	e, err := expression.Parse(`fromPairs([["b", body.n], ["a", [1]], [3, nil]])`)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var s expression.Scope
+
+	s.Reset(message())
+
+	v, err := e.Eval(&s)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if got, err := v.AppendJSON(nil); err != nil || string(got) != `{"3":null,"a":[1],"b":7}` {
+		t.Errorf("it is %s, %v", got, err)
+	}
+}

@@ -55,6 +55,13 @@ func of(v any) Value {
 		return ofFloat(v)
 	case string:
 		return ofText(v)
+	case map[any]any: // of fromPairs, which JSON has no form for
+		table := make(map[string]any, len(v))
+		for name, value := range v {
+			table[fmt.Sprint(name)] = value
+		}
+
+		return Value{kind: kindOther, any: table}
 	default:
 		return Value{kind: kindOther, any: v}
 	}

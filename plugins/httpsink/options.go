@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/expression"
 	"github.com/millrace/millrace/plugins/internal/httpcall"
 	"github.com/millrace/millrace/plugins/internal/trust"
 )
@@ -33,6 +34,8 @@ type Options struct {
 	// Retry are the statuses that mean that the messages are to be sent again; all others reject. None: 408, 425, 429, 5xx,
 	// and redirections, which are not followed.
 	Retry []httpcall.Status `help:"Statuses to try again after; 408, 425, 429, 3xx, 5xx when none is given." option:"retry"`
+	// Results is what an accepted answer says of each message, for servers that take a part of a request. None: it takes all.
+	Results expression.Expression `help:"What an accepted answer says of each message, an expression." option:"results"`
 	// MaxAnswer is how much of an answer Results may need. The zero value is 1 MiB.
 	MaxAnswer plugins.Size `default:"1MiB" help:"How much of an answer is read." option:"max_answer"`
 }
@@ -46,11 +49,18 @@ func Doc() plugins.Doc {
 			"batch with 400, 413 or 422 it is sent again in halves, so that only the message that is wrong is rejected.\n\n" +
 			"Values of messages can stand in the path, the query and the headers; only messages that agree in them share a " +
 			"request. One without such a value is rejected. In a URL values are escaped.\n\n" +
+			"Some servers answer 200 and take a part. results is an expression over such an answer, where body is its JSON: " +
+			"for array and lines a list of what became of each message in its order, or a table by the numbers of messages, " +
+			"from 0, of those that were not taken; for none what became of the message. Nil and true stand for taken, a " +
+			"number is a status, which accept and retry judge as that of a request, and { status: ..., reason: ... } says " +
+			"why, too. When it fits no answer, all messages of the request fail and are sent again. Elasticsearch: " +
+			"'map(body.items, .index.status)'.\n\n" +
 			"Delivery is at least once: a request whose answer was lost is sent again.",
 		Example: "http: { url: 'https://example.org/quakes/{body.region}', batch: lines, auth: { bearer: s3cret }, timeout: 5s }",
 		Metrics: []plugins.Metric{
 			{Name: "requests", Help: "Requests sent."},
 			{Name: "messages", Help: "Messages that a server has taken."},
+			{Name: "declined", Help: "Messages that an answer said were not taken, though its status was accepted."},
 			{Name: "bytes", Help: "Bytes of the requests' bodies."},
 			{Name: "refused", Help: "Requests answered with a status that is not accepted."},
 			{Name: "unreachable", Help: "Requests without an answer."},

@@ -28,7 +28,7 @@ type Sink struct {
 	target  *httpcall.Target
 	client  *httpcall.Client
 
-	requests, messages, bytes, refused, unreachable atomic.Int64
+	requests, messages, declined, bytes, refused, unreachable atomic.Int64
 }
 
 var (
@@ -44,6 +44,10 @@ func New(o Options) (*Sink, error) {
 
 	if o.Timeout == 0 {
 		o.Timeout = plugins.Duration(10 * time.Second)
+	}
+
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = 1 << 20
 	}
 
 	target, err := o.target()
@@ -86,8 +90,8 @@ func (s *Sink) Close() error {
 // Meter returns what was sent, and what came of it.
 func (s *Sink) Meter() map[string]int64 {
 	return map[string]int64{
-		"requests": s.requests.Load(), "messages": s.messages.Load(), "bytes": s.bytes.Load(),
-		"refused": s.refused.Load(), "unreachable": s.unreachable.Load(),
+		"requests": s.requests.Load(), "messages": s.messages.Load(), "declined": s.declined.Load(),
+		"bytes": s.bytes.Load(), "refused": s.refused.Load(), "unreachable": s.unreachable.Load(),
 	}
 }
 
@@ -105,6 +109,9 @@ type group struct {
 	request httpcall.Request // without its body
 	indexes []int
 }
+
+// place is where the group goes, without what may be secret.
+func (g *group) place() string { return g.request.Method + " " + httpcall.PlaceOf(g.request.URL) }
 
 // groups divides the batch into requests, and fails what cannot be part of one.
 func (w *write) groups() []*group {
@@ -162,9 +169,9 @@ func (w *write) send(ctx context.Context, g *group) {
 	}
 
 	r := g.request
-	r.Body = w.body(g)
+	r.Body, r.WantBody = w.body(g), !w.sink.options.Results.IsZero()
 
-	_, err := w.sink.client.Do(ctx, r)
+	answer, err := w.sink.client.Do(ctx, r)
 
 	w.sink.requests.Add(1)
 	w.sink.bytes.Add(int64(len(r.Body)))
@@ -174,7 +181,7 @@ func (w *write) send(ctx context.Context, g *group) {
 
 	switch {
 	case err == nil:
-		w.sink.messages.Add(int64(len(g.indexes)))
+		w.judge(g, answer)
 
 		return
 	case silent:

@@ -203,7 +203,7 @@ func TestARequestIsWhatTheOptionsSay(t *testing.T) {
 		}
 
 		want := map[string]int64{
-			"requests": int64(len(c.bodies)), "messages": 2, "bytes": int64(len(strings.Join(c.bodies, ""))), "refused": 0, "unreachable": 0,
+			"requests": int64(len(c.bodies)), "messages": 2, "declined": 0, "bytes": int64(len(strings.Join(c.bodies, ""))), "refused": 0, "unreachable": 0,
 		}
 		if got := sink.Meter(); !maps.Equal(got, want) {
 			t.Errorf("%v: counted %v, want %v", c.options, got, want)
@@ -369,5 +369,5 @@ func ExampleSink() {
 	fmt.Println(quakes.Meter())
 	// Output:
 	// http: POST http://example.org/quakes: answered 422 Unprocessable Entity: "no magnitude"
-	// map[bytes:50 messages:1 refused:2 requests:3 unreachable:0]
+	// map[bytes:50 declined:0 messages:1 refused:2 requests:3 unreachable:0]
 }
