@@ -195,18 +195,19 @@ func (m *member) writeCheckpoint(ctx context.Context, q pipeline.Queue, c consum
 }
 
 // awaitRecord waits until a record that was written can be read: a broker answers before it has noted a message in its
-// queue, and the next owner of the queue must find it.
+// queue, some milliseconds mostly, and the next owner of the queue must find it. No pull is held for it: a message that comes
+// while a broker makes up its mind to hold one is not noticed for 5 s.
 func (m *member) awaitRecord(ctx context.Context, addr string, place pipeline.Queue, at pipeline.Offset) error {
 	ctx, cancel := context.WithTimeout(ctx, m.options.CallTimeout)
 	defer cancel()
 
 	for {
-		p, err := m.pullFrom(ctx, addr, place, pullWish{from: at, messages: 1, hold: m.options.CallTimeout})
+		p, err := m.pullFrom(ctx, addr, place, pullWish{from: at, messages: 1})
 		if err != nil || p.next > at {
 			return err
 		}
 
-		select { // another record is missing as well, so that nothing is known of this one's place
+		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
