@@ -33,48 +33,64 @@ func filled(value string) string {
 
 // message returns a record as the messages of jobs are.
 func (m *member) message(held *lease, r *record.Record) *pipeline.Message {
-	props := r.Props.Map()
-	msg := &pipeline.Message{
-		ID:    cmp.Or(props[record.PropUniqueKey], props[record.PropOriginID], r.OffsetID()),
-		Topic: held.Queue.Topic, Key: props[record.PropKeys], Tag: props[record.PropTags], Body: r.Body,
-		Born: time.UnixMilli(r.Born),
-		Origin: pipeline.Origin{
-			Queue: held.Queue, Offset: pipeline.Offset(r.Offset), Epoch: held.Epoch, Delivery: r.Times + 1,
-		},
-	}
-
-	if props[propEmpty] != "" {
-		msg.Body = nil
-	}
-
-	if first := props[record.PropRetryTopic]; first != "" && held.Queue.Topic == m.retry {
-		msg.Topic = m.name(first)
-	}
-
-	for name, value := range props {
-		if isSystem(name) {
-			delete(props, name)
-		} else {
-			props[name] = filled(value)
-		}
-	}
-
-	msg.Props = props
-
-	if held.Queue.Topic == m.retry {
-		msg.SetProp(consumer.PropOriginID, msg.ID)
-		msg.SetProp(consumer.PropOriginTopic, msg.Topic)
-	}
+	msg := &pipeline.Message{}
+	m.fill(msg, held, r)
 
 	return msg
 }
 
-// isSystem reports whether a property is RocketMQ's own business.
+// fill makes an empty message one of a record. It is the hot path: where a message has no properties of its own, it allocates
+// nothing.
+func (m *member) fill(msg *pipeline.Message, held *lease, r *record.Record) {
+	msg.Topic, msg.Body, msg.Born = held.Queue.Topic, r.Body, time.UnixMilli(r.Born)
+	msg.Origin = pipeline.Origin{
+		Queue: held.Queue, Offset: pipeline.Offset(r.Offset), Epoch: held.Epoch, Delivery: r.Times + 1,
+	}
+
+	var unique, origin, first string
+
+	for name, value := range r.Props.All() { // brokers keep no empty values, so an empty string is one that was not there yet
+		switch name {
+		case record.PropUniqueKey:
+			unique = cmp.Or(unique, value)
+		case record.PropOriginID:
+			origin = cmp.Or(origin, value)
+		case record.PropKeys:
+			msg.Key = cmp.Or(msg.Key, value)
+		case record.PropTags:
+			msg.Tag = cmp.Or(msg.Tag, value)
+		case record.PropRetryTopic:
+			first = cmp.Or(first, value)
+		case propEmpty:
+			msg.Body = nil
+		default:
+			if _, found := msg.Props[name]; !found && !isSystem(name) {
+				msg.SetProp(name, filled(value))
+			}
+		}
+	}
+
+	if msg.ID = cmp.Or(unique, origin); msg.ID == "" {
+		msg.ID = r.OffsetID()
+	}
+
+	if held.Queue.Topic != m.retry {
+		return
+	}
+
+	if first != "" {
+		msg.Topic = m.name(first)
+	}
+
+	msg.SetProp(consumer.PropOriginID, msg.ID)
+	msg.SetProp(consumer.PropOriginTopic, msg.Topic)
+}
+
+// isSystem reports whether a property is RocketMQ's own business, beside those that fill knows.
 func isSystem(name string) bool {
 	switch name {
-	case record.PropUniqueKey, record.PropKeys, record.PropTags, record.PropDelay, record.PropRetryTopic, record.PropOriginID,
-		record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadTopic, propDeadID, propInnerCount, propInnerBase,
-		propEmpty, "CLUSTER", "MSG_REGION", "TRACE_ON":
+	case record.PropDelay, record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadTopic, propDeadID,
+		propInnerCount, propInnerBase, "CLUSTER", "MSG_REGION", "TRACE_ON":
 		return true
 	default:
 		return false

@@ -153,36 +153,48 @@ func (m *member) Pull(
 	return m.batch(held, from, limit, p)
 }
 
-// batch reads the messages of an answer.
+// batch reads the messages of an answer. They share memory, as their bodies do.
 func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, p pulled) (consumer.Batch, error) {
-	records, more, err := m.broker.decoder.Decode(p.body, int64(from))
-	if err != nil && len(records) == 0 {
+	var (
+		count  = min(record.Count(p.body), limit.Messages)
+		b      = consumer.Batch{Next: max(p.next, from), End: p.end, Messages: make([]*pipeline.Message, 0, count)}
+		free   []pipeline.Message
+		wanted = m.options.Filters[held.Queue.Topic].tags()
+		room   = limit.Bytes
+		next   = from // behind what has been read
+	)
+
+	more, err := m.broker.decoder.Each(p.body, int64(from), func(r *record.Record) bool {
+		if len(free) == 0 {
+			free = make([]pipeline.Message, count)
+		}
+
+		message := &free[0]
+		m.fill(message, held, r)
+
+		if len(wanted) == 0 || slices.Contains(wanted, message.Tag) { // brokers compare no more than hashes of tags
+			room -= int64(message.Size())
+			if len(b.Messages) > 0 && (room < 0 || len(b.Messages) >= limit.Messages) {
+				*message = pipeline.Message{}
+
+				return false
+			}
+
+			b.Messages, free = append(b.Messages, message), free[1:]
+		} else {
+			*message = pipeline.Message{}
+		}
+
+		next = pipeline.Offset(r.Offset + 1)
+
+		return true
+	})
+	if err != nil && next == from {
 		return consumer.Batch{}, damaged(held.Queue, from, err)
 	}
 
-	b := consumer.Batch{Next: max(p.next, from), End: p.end}
 	if err != nil || more { // what has been read comes first
-		b.Next = pipeline.Offset(records[len(records)-1].Offset + 1)
-	}
-
-	wanted := m.options.Filters[held.Queue.Topic].tags()
-	room := limit.Bytes
-
-	for i := range records {
-		message := m.message(held, &records[i])
-
-		if len(wanted) > 0 && !slices.Contains(wanted, message.Tag) {
-			continue // brokers compare no more than hashes of tags
-		}
-
-		room -= int64(message.Size())
-		if len(b.Messages) > 0 && (room < 0 || len(b.Messages) >= limit.Messages) {
-			b.Next = message.Origin.Offset
-
-			break
-		}
-
-		b.Messages = append(b.Messages, message)
+		b.Next = next
 	}
 
 	b.End = max(b.End, b.Next)

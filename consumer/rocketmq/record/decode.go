@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 )
 
@@ -56,44 +57,79 @@ func NewDecoder(l Limits) (*Decoder, error) {
 // The error is a [*DamagedError]. The records before the damage are returned with it and are as good as any.
 //
 // Bodies that were not compressed are parts of raw, so it must not be changed any more, and lives as long as one of them.
+// The properties of all records share memory too, which is a copy.
 func (d *Decoder) Decode(raw []byte, from int64) (records []Record, more bool, err error) {
-	b := &decoding{limits: d.limits, from: from}
+	more, err = d.Each(raw, from, func(r *Record) bool {
+		if records == nil {
+			records = make([]Record, 0, Count(raw))
+		}
+
+		records = append(records, *r)
+
+		return true
+	})
+
+	return records, more, err
+}
+
+// Each is Decode for who keeps no records: it calls visit with one after the other until that returns false, which also makes
+// for more. The record is valid during the call only; what its fields refer to lasts.
+func (d *Decoder) Each(raw []byte, from int64, visit func(*Record) bool) (more bool, err error) {
+	b := &decoding{limits: d.limits, from: from, visit: visit}
 
 	for rest := raw; len(rest) > 0; {
 		if b.full() {
-			return b.records, true, nil
+			return true, nil
 		}
 
 		size, err := d.one(b, rest)
 		if err != nil {
-			return b.records, false, &DamagedError{Offset: b.at, At: len(raw) - len(rest), Err: err}
+			return false, &DamagedError{Offset: b.at, At: len(raw) - len(rest), Err: err}
 		}
 
 		rest = rest[size:]
 	}
 
-	return b.records, b.stopped, nil
+	return b.stopped, nil
 }
 
-// decoding is the state of one call to Decode.
+// maxCount bounds what is allocated before anything is known of the records behind the first.
+const maxCount = 1024
+
+// Count guesses how many records there are in the answer to a pull, from the size of the first: 1 to 1024.
+func Count(raw []byte) int {
+	size, _, err := frame(raw)
+	if err != nil {
+		return 1
+	}
+
+	return min((len(raw)-1)/size+1, maxCount)
+}
+
+// decoding is the state of one call to Each.
 type decoding struct {
 	limits  Limits
 	from    int64
-	records []Record
+	visit   func(*Record) bool
+	visited int
+	record  Record          // the one that is being read or visited
+	text    strings.Builder // holds the properties of many records in one allocation
 	cost    int
 	at      int64 // the offset of the record that is being read, -1 when it is not known
-	stopped bool  // in the middle of a batch
+	stopped bool  // in the middle of a batch, or by visit
 }
 
-func (b *decoding) full() bool { return b.stopped || len(b.records) > 0 && b.cost >= b.limits.Total }
+func (b *decoding) full() bool { return b.stopped || b.visited > 0 && b.cost >= b.limits.Total }
 
-func (b *decoding) add(r Record) {
-	if r.Offset < b.from {
+// add hands on the record.
+func (b *decoding) add() {
+	if b.record.Offset < b.from {
 		return
 	}
 
-	b.records = append(b.records, r)
-	b.cost += overhead + len(r.Props)
+	b.visited++
+	b.cost += overhead + len(b.record.Props)
+	b.stopped = !b.visit(&b.record)
 }
 
 // one reads the first record and returns its size.
@@ -105,11 +141,12 @@ func (d *Decoder) one(b *decoding, raw []byte) (int, error) {
 		return 0, err
 	}
 
-	r, sum, err := b.read(raw[8:size], topicSize)
+	props, sum, err := b.read(raw[8:size], topicSize)
 	if err != nil {
 		return 0, err
 	}
 
+	r := &b.record
 	if r.Offset < b.from && r.SysFlag&flagsOfBatch != flagsOfBatch {
 		return size, nil // spares the inflating
 	}
@@ -129,10 +166,11 @@ func (d *Decoder) one(b *decoding, raw []byte) (int, error) {
 	}
 
 	if r.SysFlag&flagsOfBatch == flagsOfBatch {
-		return size, b.unwrap(r)
+		return size, b.unwrap()
 	}
 
-	b.add(r)
+	r.Props = b.keep(props, size, len(raw)-size)
+	b.add()
 
 	return size, nil
 }
@@ -162,15 +200,16 @@ func frame(raw []byte) (size, topicSize int, err error) {
 	}
 }
 
-// read reads a record behind its magic. Its body and its flags are as they are stored.
-func (b *decoding) read(raw []byte, topicSize int) (r Record, sum uint32, err error) {
-	f := fields{in: raw}
+// read reads a record behind its magic, but for its properties, which it returns. Its body and its flags are as they are
+// stored.
+func (b *decoding) read(raw []byte, topicSize int) (props []byte, sum uint32, err error) {
+	f, r := fields{in: raw}, &b.record
 	sum = f.uint32()
 	r.Queue, r.Flag = int(int32(f.uint32())), int32(f.uint32())
 	r.Offset, r.Physical = f.int64(), f.int64()
 
 	if r.Offset < 0 {
-		return r, 0, errOffset
+		return nil, 0, errOffset
 	}
 
 	b.at = r.Offset
@@ -183,39 +222,52 @@ func (b *decoding) read(raw []byte, topicSize int) (r Record, sum uint32, err er
 	r.Times, r.Prepared = int(int32(f.uint32())), f.int64()
 	r.Body = f.bytes(int64(int32(f.uint32())))
 
+	var size int64
 	if topicSize == 1 {
-		r.Topic = b.topic(f.bytes(int64(f.uint8())))
+		size = int64(f.uint8())
 	} else {
-		r.Topic = b.topic(f.bytes(int64(f.uint16())))
+		size = int64(f.uint16())
 	}
 
-	r.Props = Properties(f.bytes(int64(f.uint16())))
+	if topic := f.bytes(size); r.Topic != string(topic) { // else it keeps the string of the record before
+		r.Topic = string(topic)
+	}
+
+	props = f.bytes(int64(f.uint16()))
 
 	switch {
 	case f.bad:
-		return r, 0, errLength
+		return nil, 0, errLength
 	case !born || !stored:
-		return r, 0, errHost
+		return nil, 0, errHost
 	default:
-		return r, sum, nil
+		return props, sum, nil
 	}
 }
 
-// topic returns a topic's name, without a copy of its own where it is that of the record before.
-func (b *decoding) topic(raw []byte) string {
-	if n := len(b.records); n > 0 && b.records[n-1].Topic == string(raw) {
-		return b.records[n-1].Topic
+// keep returns properties as a string. Those of many records are parts of one, with room for those of about as many bytes of
+// records as are left.
+func (b *decoding) keep(props []byte, record, left int) Properties {
+	if b.text.Cap()-b.text.Len() < len(props) {
+		b.text = strings.Builder{}
+		b.text.Grow(min(left/record+1, maxCount) * len(props))
 	}
 
-	return string(raw)
+	_, _ = b.text.Write(props)
+	text := b.text.String()
+
+	return Properties(text[len(text)-len(props):])
 }
 
-// unwrap adds the messages of an inner batch, of which outer is the first but for what each has of its own.
-func (b *decoding) unwrap(outer Record) error {
+// unwrap hands on the messages of an inner batch, of which the record is the first but for what each has of its own.
+func (b *decoding) unwrap() error {
+	outer := b.record
 	outer.SysFlag &^= flagsOfBatch
 
 	for rest := outer.Body; len(rest) > 0; outer.Offset++ {
-		if b.stopped = b.full(); b.stopped {
+		if b.full() {
+			b.stopped = true
+
 			return nil
 		}
 
@@ -228,8 +280,9 @@ func (b *decoding) unwrap(outer Record) error {
 			return errors.Join(errors.New("in a message of its inner batch"), err)
 		}
 
-		outer.Flag, outer.Body, outer.Props, rest = entry.Flag, entry.Body, entry.Props, after
-		b.add(outer)
+		b.record = outer
+		b.record.Flag, b.record.Body, b.record.Props, rest = entry.Flag, entry.Body, entry.Props, after
+		b.add()
 	}
 
 	return nil
