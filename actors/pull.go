@@ -17,7 +17,7 @@ import (
 const pullBytes = 128 << 10
 
 // puller is the pull-queue actor of one owned queue: it pulls by offset, never more than its credit, one pull at a time,
-// and feeds the entry channel. It never blocks: the pull runs on a goroutine of its own.
+// and feeds the entry channel. It never blocks: the pulls run on a goroutine of its own.
 type puller struct {
 	*job
 
@@ -33,6 +33,8 @@ type puller struct {
 	// pulling: a pull is under way; its number is seq, and answers of other numbers are old.
 	pulling bool
 	seq     uint64
+	// wishes has what the goroutine that pulls does next; nil before the first pull. It has room for the one pull.
+	wishes  chan pullWish
 	cancel  context.CancelFunc
 	ctx     context.Context // the puller's lifetime
 	paused  bool
@@ -183,20 +185,42 @@ func (p *puller) waits(what string) {
 	})
 }
 
-// pull asks the broker, on a goroutine of its own.
+// pullWish is a pull that is wanted.
+type pullWish struct {
+	seq   uint64
+	from  pipeline.Offset
+	limit consumer.Limit
+}
+
+// pull has the goroutine that pulls ask the broker. It is the same for all pulls, since the stack of a new one would have to
+// grow each time.
 func (p *puller) pull(limit consumer.Limit) {
+	if p.wishes == nil {
+		p.wishes = make(chan pullWish, 1)
+
+		go p.keepPulling(p.self, p.wishes)
+	}
+
 	p.pulling = true
 	p.seq++
-	seq, ctx, from, self := p.seq, p.ctx, p.next, p.self
+	p.wishes <- pullWish{seq: p.seq, from: p.next, limit: limit}
+}
 
-	go func() {
-		batch, err := p.member.Pull(ctx, p.slot.lease, from, limit)
-		if err == nil {
-			err = checkBatch(&batch, p.slot.lease.Queue, from)
+// keepPulling does what is asked until the puller ends.
+func (p *puller) keepPulling(to *actor.PID, wishes <-chan pullWish) {
+	for {
+		select {
+		case w := <-wishes:
+			batch, err := p.member.Pull(p.ctx, p.slot.lease, w.from, w.limit)
+			if err == nil {
+				err = checkBatch(&batch, p.slot.lease.Queue, w.from)
+			}
+
+			p.root.Send(to, &pulled{seq: w.seq, batch: batch, err: err})
+		case <-p.ctx.Done():
+			return
 		}
-
-		p.root.Send(self, &pulled{seq: seq, batch: batch, err: err})
-	}()
+	}
 }
 
 // checkBatch refuses an answer that cannot be: an unknown answer is an error, never an offset.
