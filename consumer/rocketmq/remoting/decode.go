@@ -73,6 +73,10 @@ func decode(frame []byte) (*Command, error) {
 }
 
 func decodeJSON(head []byte) (*Command, error) {
+	if c, usual := readFlat(head); usual {
+		return c, nil
+	}
+
 	var h header
 	if err := json.Unmarshal(head, &h); err != nil {
 		return nil, fmt.Errorf("header: %w", err)

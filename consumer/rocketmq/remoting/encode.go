@@ -2,8 +2,8 @@ package remoting
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -26,6 +26,8 @@ const (
 	markJSON   = 0
 	markBinary = 1
 	maxMarked  = 1<<24 - 1
+
+	usualHeader = 512 // bytes that the header of most requests does not exceed
 )
 
 // header is the JSON form of a header. Members that are not named here are ignored when it is read.
@@ -56,26 +58,22 @@ func AppendFrame(dst []byte, c *Command) ([]byte, error) {
 		}
 	}
 
-	head, err := json.Marshal(header{
-		Code: c.Code, Language: c.Language, Version: c.Version,
-		Opaque: c.Opaque, Flag: c.Flag, Remark: c.Remark, Ext: c.Ext,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
+	begin := len(dst)
+	dst = slices.Grow(dst, lengthSize+markSize+usualHeader+len(c.Body))
+	dst = appendHeader(append(dst, make([]byte, lengthSize+markSize)...), c)
+
+	size := len(dst) - begin - lengthSize - markSize
+	if size > MaxHeader {
+		return nil, fmt.Errorf("%w: a header of %d bytes, at most %d", ErrTooLarge, size, MaxHeader)
 	}
 
-	if len(head) > MaxHeader {
-		return nil, fmt.Errorf("%w: a header of %d bytes, at most %d", ErrTooLarge, len(head), MaxHeader)
-	}
-
-	total := markSize + len(head) + len(c.Body)
+	total := markSize + size + len(c.Body)
 	if total > MaxFrame-lengthSize {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, total+lengthSize, MaxFrame)
 	}
 
-	dst = binary.BigEndian.AppendUint32(dst, uint32(total))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(markJSON<<24|len(head)))
-	dst = append(dst, head...)
+	binary.BigEndian.PutUint32(dst[begin:], uint32(total))
+	binary.BigEndian.PutUint32(dst[begin+lengthSize:], uint32(markJSON<<24|size))
 
 	return append(dst, c.Body...), nil
 }
