@@ -164,9 +164,12 @@ func (n *node) first() *node {
 	return n
 }
 
+// mayHave reports whether a child may be the one of a member with that mark.
+func (n *node) mayHave(m mark) bool { return m == 0 || n.marks&m.bit() != 0 }
+
 // child returns the node of a member or of the element at index.
 func (n *node) child(text []byte, m *member, index int) *node {
-	if index < 0 && m.mark != 0 && n.marks&m.mark.bit() == 0 {
+	if index < 0 && !n.mayHave(m.mark) {
 		return nil
 	}
 

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/millrace/millrace/pipeline"
 )
@@ -11,10 +12,10 @@ import (
 //
 // A name that stands twice in an object counts as its last one, as it does to encoding/json.
 type Document struct {
-	body    []byte
-	root    span
-	members []member
-	room    [inlineMembers]member // for the members of most documents, so that a document is one allocation
+	body  []byte
+	root  span
+	index []entry
+	room  [inlineMembers]entry // for the members of most documents, so that a document is one allocation
 }
 
 // inlineMembers is how many members a document has room for by itself: a guess at what most events have.
@@ -22,6 +23,13 @@ const inlineMembers = 24
 
 // span is where a value stands in the body.
 type span struct{ from, to uint32 }
+
+// entry is a member in the index. It is small, since each message has an index or two; what it leaves out is found in the body
+// (see [Document.member]).
+type entry struct {
+	from uint32 // where the name begins, with its quote
+	mark mark
+}
 
 // member is a name with its quotes, and a value.
 type member struct {
@@ -33,13 +41,25 @@ type member struct {
 // escapes, of which it can tell nothing.
 type mark uint32
 
+// longName is the length in the mark of names that are that long or longer.
+const longName = 127
+
 func markOf[T string | []byte](name T) mark {
+	const noZero = 1 << 31
+
 	n := len(name)
 	if n == 0 {
-		return 1
+		return noZero
 	}
 
-	return mark(uint32(name[0])|uint32(name[n/2])<<8|uint32(name[n-1])<<16|uint32(n)<<24) | 1<<31 // which makes it no 0
+	return mark(uint32(name[0])|uint32(name[n/2])<<8|uint32(name[n-1])<<16|uint32(min(n, longName))<<24) | noZero
+}
+
+// length returns the length of the name, unless it has escapes or is long.
+func (m mark) length() (n uint32, ok bool) {
+	n = uint32(m) >> 24 & longName
+
+	return n, m != 0 && n < longName
 }
 
 var _ pipeline.Memo = (*Document)(nil)
@@ -63,7 +83,7 @@ func Of(m *pipeline.Message) (*Document, error) {
 // no UTF-8 are let pass as they are. It fails with a [*SyntaxError].
 func Parse(body []byte) (*Document, error) {
 	d := &Document{body: body}
-	d.members = d.room[:0]
+	d.index = d.room[:0]
 
 	s := scanner{text: body}
 	if err := s.document(d); err != nil {
@@ -86,16 +106,16 @@ func (d *Document) Get(p Path) Value {
 	}
 
 	first := &p.steps[0]
-	if first.index >= 0 || len(d.members) == 0 {
+	if first.index >= 0 || len(d.index) == 0 {
 		return d.Root().get(p.steps)
 	}
 
-	i := d.find(first)
-	if i < 0 {
+	m, found := d.find(first)
+	if !found {
 		return Value{}
 	}
 
-	v := d.at(d.members[i].value)
+	v := d.at(m.value)
 	if len(p.steps) == 1 {
 		return v
 	}
@@ -103,16 +123,68 @@ func (d *Document) Get(p Path) Value {
 	return v.get(p.steps[1:])
 }
 
-// find returns the number of the last member of a name, or -1.
-func (d *Document) find(name *step) int {
-	for i := len(d.members) - 1; i >= 0; i-- {
-		m := &d.members[i]
-		if (m.mark == name.mark || m.mark == 0) && m.is(d.body, name.name) {
-			return i
+// find returns the last member of a name.
+func (d *Document) find(name *step) (m member, ok bool) {
+	for i, e := range slices.Backward(d.index) {
+		if m.mark = e.mark; m.mark != name.mark && m.mark != 0 {
+			continue
+		}
+
+		if m.name = d.name(i); m.is(d.body, name.name) {
+			m.value = d.value(i, m.name.to)
+
+			return m, true
 		}
 	}
 
-	return -1
+	return m, false
+}
+
+// member returns a member by its number.
+func (d *Document) member(i int) member {
+	name := d.name(i)
+
+	return member{name: name, value: d.value(i, name.to), mark: d.index[i].mark}
+}
+
+// value returns where the value of a member stands whose name ends at the given place.
+func (d *Document) value(i int, nameEnd uint32) span {
+	from := nameEnd
+	for c := d.body[from]; c <= ' ' || c == ':'; c = d.body[from] {
+		from++
+	}
+
+	return span{from, d.end(i)}
+}
+
+// name returns where the name of a member stands.
+func (d *Document) name(i int) span {
+	e := d.index[i]
+	if n, ok := e.mark.length(); ok {
+		return span{e.from, e.from + n + uint32(len(`""`))}
+	}
+
+	s := scanner{text: d.body}
+
+	return span{e.from, uint32(s.string(int(e.from)))}
+}
+
+// end returns where the value of a member ends: what stands before the next member is a comma, with space around it.
+func (d *Document) end(i int) uint32 {
+	if i+1 == len(d.index) {
+		return trim(d.body, d.root.to-1)
+	}
+
+	return trim(d.body, trim(d.body, d.index[i+1].from)-1)
+}
+
+// trim goes back over space, which is all that is no greater than one outside of strings.
+func trim(text []byte, to uint32) uint32 {
+	for text[to-1] <= ' ' {
+		to--
+	}
+
+	return to
 }
 
 // is reports whether a member of an object in text has the name.

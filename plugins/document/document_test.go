@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +50,30 @@ func TestFieldsAreFoundWhereTheyStand(t *testing.T) {
 
 	if got := d.Get(path(t, "b.c[1].d")).Text(); got != `x"y` {
 		t.Errorf("a text is %q", got)
+	}
+}
+
+func TestMembersAreFoundByNamesOfAnyLength(t *testing.T) {
+	t.Parallel()
+
+	var body strings.Builder
+
+	const most = 300 // well above what the index tells lengths of
+
+	for n := range most {
+		fmt.Fprintf(&body, " , \"%s\" : %d ", strings.Repeat("n", n), n)
+	}
+
+	d := parse(t, "{"+strings.TrimPrefix(body.String(), " ,")+"}")
+
+	for n := range most {
+		if got := d.Get(document.Name(strings.Repeat("n", n))).Any(); got != n {
+			t.Errorf("the value of a name of %d bytes is %v", n, got)
+		}
+	}
+
+	if got := d.Get(document.Name(strings.Repeat("n", most))); got.Kind() != document.Missing {
+		t.Errorf("a name that is not there has the value %s", got.Raw())
 	}
 }
 

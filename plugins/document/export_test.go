@@ -6,7 +6,9 @@ import "slices"
 func Index(d *Document) []string {
 	all := []string{string(d.Root().Raw())}
 
-	for _, m := range d.members {
+	for i := range d.index {
+		m := d.member(i)
+
 		escaped := "plain"
 		if m.mark == 0 {
 			escaped = "escaped"

@@ -239,7 +239,7 @@ func (s *scanner) escape(i int) int {
 
 func isHex(c byte) bool { return c-'0' <= 9 || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// object scans an object; its members are noted in d, unless that is nil.
+// object scans an object; its members go into the index of d, unless that is nil.
 func (s *scanner) object(i int, d *Document) int {
 	s.depth++
 	if s.depth > maxDepth {
@@ -254,14 +254,22 @@ func (s *scanner) object(i int, d *Document) int {
 	}
 
 	for {
-		var m member
+		from, escapes := i, s.escapes
 
-		if i = s.member(i, &m); i < 0 {
+		if i = s.name(i); i < 0 {
 			return i
 		}
 
 		if d != nil {
-			d.members = append(d.members, m)
+			d.index = append(d.index, entry{uint32(from), s.mark(from, i, escapes)})
+		}
+
+		if i = s.colon(i); i < 0 {
+			return i
+		}
+
+		if i = s.value(i); i < 0 {
+			return i
 		}
 
 		i = s.space(i)
@@ -279,39 +287,46 @@ func (s *scanner) object(i int, d *Document) int {
 	}
 }
 
-// member scans a name and its value into m.
-func (s *scanner) member(i int, m *member) int {
+// name scans the name of a member.
+func (s *scanner) name(i int) int {
 	if i >= len(s.text) || s.text[i] != '"' {
 		return s.unexpected(i, "a name in quotes")
 	}
 
-	m.name.from = uint32(i)
-	escapes := s.escapes
+	return s.string(i)
+}
 
-	if i = s.string(i); i < 0 {
-		return i
+// mark returns the mark of the name between two places, before which there were that many escapes.
+func (s *scanner) mark(from, to, escapes int) mark {
+	if s.escapes != escapes {
+		return 0
 	}
 
-	m.name.to = uint32(i)
+	return markOf(s.text[from+1 : to-1])
+}
 
-	if s.escapes == escapes {
-		m.mark = markOf(s.text[m.name.from+1 : i-1])
-	}
-
+// colon scans from the end of a name to the value.
+func (s *scanner) colon(i int) int {
 	if i = s.space(i); i >= len(s.text) || s.text[i] != ':' {
 		return s.unexpected(i, "a colon")
 	}
 
-	i = s.space(i + 1)
-	m.value.from = uint32(i)
+	return s.space(i + 1)
+}
 
-	if i = s.value(i); i < 0 {
-		return i
-	}
+// member scans a name and its value, of a text that was checked before, into m.
+func (s *scanner) member(i int, m *member) int {
+	escapes := s.escapes
+	end := s.string(i)
 
-	m.value.to = uint32(i)
+	m.name, m.mark = span{uint32(i), uint32(end)}, s.mark(i, end, escapes)
 
-	return i
+	from := s.colon(end)
+	to := s.value(from)
+
+	m.value = span{uint32(from), uint32(to)}
+
+	return to
 }
 
 func (s *scanner) array(i int) int {

@@ -23,7 +23,7 @@ func (p *Plan) Apply(d *Document, values [][]byte) (*Document, error) {
 	}
 
 	next := &Document{}
-	next.members = next.room[:0]
+	next.index = next.room[:0]
 	s := splicer{plan: p, source: d, out: make([]byte, 0, size)}
 
 	var err error
@@ -118,13 +118,7 @@ func (s *splicer) members(r *run, at span) error {
 	}
 
 	if r.next != nil {
-		for i := range s.source.members {
-			if err := r.item(&s.source.members[i], -1); err != nil {
-				return err
-			}
-		}
-
-		return nil
+		return r.indexed(s.source)
 	}
 
 	scan := scanner{text: s.source.body[at.from:at.to]}
@@ -192,12 +186,8 @@ func (s *splicer) append(n *node, first bool, next *Document) error {
 
 		first = false
 
-		var m member
-
-		m.name.from = uint32(len(s.out))
+		from := uint32(len(s.out))
 		s.out = append(s.out, c.quoted...)
-		m.name.to = uint32(len(s.out)) - 1
-		m.value.from = uint32(len(s.out))
 
 		if c.slot >= 0 {
 			s.out = append(s.out, s.plan.values[c.slot]...)
@@ -205,15 +195,16 @@ func (s *splicer) append(n *node, first bool, next *Document) error {
 			return err
 		}
 
-		m.value.to = uint32(len(s.out))
+		if next == nil {
+			continue
+		}
 
+		e := entry{from: from}
 		if len(c.quoted) == len(c.step.name)+len(`"":`) {
-			m.mark = c.step.mark
+			e.mark = c.step.mark
 		}
 
-		if next != nil {
-			next.members = append(next.members, m)
-		}
+		next.index = append(next.index, e)
 	}
 
 	return nil
@@ -249,6 +240,53 @@ type run struct {
 	any      bool // something was written or is to be
 }
 
+// indexed goes on with all members of a document, most of which stay as they are and are not looked at.
+func (r *run) indexed(d *Document) error {
+	for i, e := range d.index {
+		if !r.n.mayHave(e.mark) {
+			r.keep(e)
+
+			continue
+		}
+
+		if r.open {
+			r.to = d.end(i - 1)
+		}
+
+		m := d.member(i)
+		if err := r.item(&m, -1); err != nil {
+			return err
+		}
+	}
+
+	if r.open {
+		r.to = d.end(len(d.index) - 1)
+	}
+
+	return nil
+}
+
+// keep goes on with a member that stays as it is. Where it ends is for the caller to say.
+func (r *run) keep(e entry) {
+	if !r.open {
+		r.begin(e.from)
+	}
+
+	if r.next != nil {
+		// Where it will be: wraps around, as it should, when it moves to the front.
+		r.next.index = append(r.next.index, entry{e.from + uint32(len(r.s.out)) - r.from, e.mark})
+	}
+}
+
+// begin begins to copy.
+func (r *run) begin(from uint32) {
+	if r.any {
+		r.s.out = append(r.s.out, ',')
+	}
+
+	r.open, r.any, r.from = true, true, from
+}
+
 // item goes on with a member, or with the element that has an index of 0 or more.
 func (r *run) item(m *member, index int) error {
 	c := r.n.child(r.s.source.body, m, index)
@@ -260,31 +298,14 @@ func (r *run) item(m *member, index int) error {
 		return nil
 	}
 
-	if !r.open {
-		if r.any {
-			r.s.out = append(r.s.out, ',')
-		}
-
-		r.open, r.any, r.from = true, true, m.name.from
-	}
-
-	moved := *m
-	moved.shift(uint32(len(r.s.out)) - r.from) // where it will be: wraps around, as it should, when it moves to the front
+	r.keep(entry{m.name.from, m.mark})
 	r.to = m.value.to
 
-	if c != nil {
-		if err := r.change(c, m); err != nil {
-			return err
-		}
-
-		moved.value.to = uint32(len(r.s.out))
+	if c == nil {
+		return nil
 	}
 
-	if r.next != nil {
-		r.next.members = append(r.next.members, moved)
-	}
-
-	return nil
+	return r.change(c, m)
 }
 
 // change writes a member or an element that changes or has something below it that does.
