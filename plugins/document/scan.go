@@ -171,21 +171,13 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// string scans from the quote at i on, eight bytes at a time while there is nothing special among them.
+// string scans from the quote at i on.
 func (s *scanner) string(i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-
 	text := s.text
-	i++
 
-	for {
+	for i++; ; {
 		for i+8 <= len(text) {
-			word := binary.LittleEndian.Uint64(text[i:])
-			quote, slash := word^(ones*'"'), word^(ones*'\\')
-
-			// The lowest bit of each is exact: what is taken from a byte comes from the bytes above.
-			special := ((quote-ones)&^quote | (slash-ones)&^slash | (word-ones*' ')&^word) & tops
-			if special != 0 {
+			if special := special(binary.LittleEndian.Uint64(text[i:])); special != 0 {
 				i += bits.TrailingZeros64(special) / 8
 
 				break
@@ -194,7 +186,7 @@ func (s *scanner) string(i int) int {
 			i += 8
 		}
 
-		for i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= ' ' {
+		for i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= ' ' { // the last seven bytes of the text
 			i++
 		}
 
@@ -211,6 +203,17 @@ func (s *scanner) string(i int) int {
 			return i
 		}
 	}
+}
+
+// special has the top bit of the lowest byte in a word that is a quote, a backslash or a control character; above that byte its
+// bits mean nothing, since what is taken from one byte comes from those above.
+func special(word uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+
+	// A quote with bit 1 flipped is a space, a space is not, and control characters stay what they are: all are below 0x21 now.
+	low, slash := word^(ones*2), word^(ones*'\\')
+
+	return ((low-ones*(' '+1))&^low | (slash-ones)&^slash) & tops
 }
 
 // escape scans what begins with the backslash at i.
