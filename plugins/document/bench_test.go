@@ -55,3 +55,13 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkFloat(b *testing.B) {
+	v := parse(b, "146.0123").Root()
+
+	for b.Loop() {
+		if f, ok := v.Float(); !ok || f < 146 {
+			b.Fatal("no number")
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -196,5 +198,41 @@ func FuzzParse(f *testing.F) {
 		}
 
 		_ = d.Get(p).Any()
+	})
+}
+
+func TestFloatsAreRoundedOnce(t *testing.T) {
+	t.Parallel()
+
+	for _, text := range []string{
+		"0", "-0", "-0.0", "0.1", "5.4", "-6.5432", "146.0123", "0.000000000000001", "99999999999999.9", "999999999999999",
+		"9999999999999999", "999999999999999.9", "9007199254740993.0", "1.7976931348623157e308", "2.2250738585072014E-308", "1e400",
+		"123456789012345678901234567890.5", "0.30000000000000004", "1e2", "-1.5e+3",
+	} {
+		got, ok := parse(t, text).Root().Float()
+		want, _ := strconv.ParseFloat(text, 64)
+
+		if !ok || math.Float64bits(got) != math.Float64bits(want) {
+			t.Errorf("%s is %v, want %v", text, got, want)
+		}
+	}
+}
+
+// FuzzFloat holds floats against the standard library's.
+func FuzzFloat(f *testing.F) {
+	f.Add(int64(54), uint8(1))
+	f.Add(int64(-999_999_999_999_999), uint8(15))
+
+	f.Fuzz(func(t *testing.T, digits int64, decimals uint8) {
+		text := strconv.FormatInt(digits, 10)
+
+		if at := len(text) - int(decimals%20); at > 0 && text[at-1] != '-' && at < len(text) {
+			text = text[:at] + "." + text[at:]
+		}
+
+		got, _ := parse(t, text).Root().Float()
+		if want, _ := strconv.ParseFloat(text, 64); math.Float64bits(got) != math.Float64bits(want) {
+			t.Errorf("%s is %v, want %v", text, got, want)
+		}
 	})
 }

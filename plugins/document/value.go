@@ -132,7 +132,52 @@ func (v Value) Float() (f float64, ok bool) {
 		return 0, false
 	}
 
-	f, _ = strconv.ParseFloat(share(v.raw), 64)
+	if f, ok = shortDecimal(v.raw); !ok {
+		f, _ = strconv.ParseFloat(share(v.raw), 64)
+	}
+
+	return f, true
+}
+
+// shortDecimal returns the value of a number of up to 15 digits without an exponent; ok is false for all others. It is the
+// quotient of two integers that a float64 holds, and is rounded once, as it should be.
+func shortDecimal(raw []byte) (f float64, ok bool) {
+	const most = 15
+
+	digits := raw
+	if raw[0] == '-' {
+		digits = raw[1:]
+	}
+
+	if len(digits) > most+len(".") {
+		return 0, false
+	}
+
+	n, scale := int64(0), int64(0) // which stays 0 up to the point
+
+	for _, c := range digits {
+		switch {
+		case c-'0' <= 9:
+			n, scale = n*10+int64(c-'0'), scale*10
+		case c == '.':
+			scale = 1
+		default:
+			return 0, false
+		}
+	}
+
+	switch {
+	case n >= 1e15:
+		return 0, false
+	case scale > 0:
+		f = float64(n) / float64(scale)
+	default:
+		f = float64(n)
+	}
+
+	if len(digits) < len(raw) {
+		f = -f
+	}
 
 	return f, true
 }
