@@ -2,7 +2,6 @@ package document
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/millrace/millrace/pipeline"
 )
@@ -125,8 +124,9 @@ func (d *Document) Get(p Path) Value {
 
 // find returns the last member of a name.
 func (d *Document) find(name *step) (m member, ok bool) {
-	for i, e := range slices.Backward(d.index) {
-		if m.mark = e.mark; m.mark != name.mark && m.mark != 0 {
+	for back := range d.index {
+		i := len(d.index) - 1 - back
+		if m.mark = d.index[i].mark; m.mark != name.mark && m.mark != 0 {
 			continue
 		}
 

@@ -143,6 +143,10 @@ func (c *compiler) binary(n *ast.BinaryNode) eval {
 		}
 	}
 
+	if compared := c.compare(n, left, right); compared != nil {
+		return compared
+	}
+
 	operator := operators()[n.Operator]
 	if operator == nil {
 		c.beyond = true
@@ -159,6 +163,48 @@ func (c *compiler) binary(n *ast.BinaryNode) eval {
 		}
 
 		return operator(s, a, b)
+	}
+}
+
+// compare compiles a comparison with a number or a text that stands in the expression, as most conditions are; nil says that it
+// is something else.
+func (c *compiler) compare(n *ast.BinaryNode, left, right eval) eval {
+	switch n.Right.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		if wanted := orders()[n.Operator]; wanted != 0 {
+			return compareNumber(n.Operator, wanted, left, right(nil))
+		}
+	case *ast.StringNode:
+		if n.Operator == "==" || n.Operator == "!=" {
+			return equalText(n.Operator == "==", left, right(nil).text)
+		}
+	}
+
+	return nil
+}
+
+func compareNumber(operator string, wanted order, left eval, limit Value) eval {
+	x, _ := limit.number()
+
+	return func(s *Scope) Value {
+		v := left(s)
+
+		switch {
+		case s.err != nil:
+			return Value{}
+		case v.kind == kindFloat:
+			return ofBool(orderOf(v.float(), x)&wanted != 0)
+		default:
+			return ofBool(compare(s, operator, v, limit)&wanted != 0)
+		}
+	}
+}
+
+func equalText(wanted bool, left eval, text string) eval {
+	return func(s *Scope) Value {
+		v := left(s)
+
+		return ofBool((v.kind == kindText && v.text == text) == wanted)
 	}
 }
 

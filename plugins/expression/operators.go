@@ -10,13 +10,9 @@ type operator func(s *Scope, a, b Value) Value
 
 // operators are those that need both of their values.
 func operators() map[string]operator {
-	return map[string]operator{
+	all := map[string]operator{
 		"==":         func(_ *Scope, a, b Value) Value { return ofBool(equal(a, b)) },
 		"!=":         func(_ *Scope, a, b Value) Value { return ofBool(!equal(a, b)) },
-		"<":          func(s *Scope, a, b Value) Value { return ofBool(compare(s, "<", a, b) == less) },
-		"<=":         func(s *Scope, a, b Value) Value { return ofBool(compare(s, "<=", a, b)&(less|same) != 0) },
-		">":          func(s *Scope, a, b Value) Value { return ofBool(compare(s, ">", a, b) == more) },
-		">=":         func(s *Scope, a, b Value) Value { return ofBool(compare(s, ">=", a, b)&(more|same) != 0) },
 		"+":          add,
 		"-":          arithmetic("-", func(a, b int) int { return a - b }, func(a, b float64) float64 { return a - b }),
 		"*":          arithmetic("*", func(a, b int) int { return a * b }, func(a, b float64) float64 { return a * b }),
@@ -26,6 +22,12 @@ func operators() map[string]operator {
 		"startsWith": texts("startsWith", strings.HasPrefix),
 		"endsWith":   texts("endsWith", strings.HasSuffix),
 	}
+
+	for name, wanted := range orders() {
+		all[name] = func(s *Scope, a, b Value) Value { return ofBool(compare(s, name, a, b)&wanted != 0) }
+	}
+
+	return all
 }
 
 // order is how one value is to another; those that cannot be compared, such as NaN, have none.
@@ -36,6 +38,11 @@ const (
 	same
 	more
 )
+
+// orders are the operators that compare, with the orders for which they are true.
+func orders() map[string]order {
+	return map[string]order{"<": less, "<=": less | same, ">": more, ">=": more | same}
+}
 
 func orderOf[T cmp.Ordered](a, b T) order {
 	switch {
