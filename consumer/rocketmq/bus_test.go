@@ -78,7 +78,9 @@ func openBus(t *testing.T, o rocketmq.Options) *bus {
 		}
 	})
 
-	client := remoting.NewClient(remoting.Options{Dial: o.Dial, TLS: o.TLS, Credentials: o.Credentials})
+	client := remoting.NewClient(remoting.Options{
+		Dial: o.Dial, TLS: o.TLS, Credentials: o.Credentials, CallTimeout: o.CallTimeout, DialTimeout: o.DialTimeout,
+	})
 	t.Cleanup(client.Close)
 
 	table, err := routes.New(routes.Options{Client: client, NameServers: o.NameServers, Namespace: routes.Namespace(o.Namespace)})

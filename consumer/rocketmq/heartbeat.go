@@ -119,7 +119,7 @@ func (m *member) greet(ctx context.Context, conn *remoting.Conn) error {
 	return nil
 }
 
-// beats sends heartbeats until ctx ends: in turn, and when asked to.
+// beats sends heartbeats until ctx ends: in turn, and when asked to. Those under way are waited for.
 func (m *member) beats(ctx context.Context) {
 	ticker := time.NewTicker(m.options.HeartbeatEvery)
 	defer ticker.Stop()
@@ -132,7 +132,7 @@ func (m *member) beats(ctx context.Context) {
 		case <-m.beat:
 		}
 
-		for _, err := range m.beatAll(ctx) {
+		for _, err := range m.beatAll(context.WithoutCancel(ctx)) { // see Leave
 			if ctx.Err() == nil {
 				m.log.Warn("a broker did not take the heartbeat", zap.Error(err))
 			}

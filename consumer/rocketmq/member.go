@@ -155,9 +155,16 @@ func (m *member) name(wire string) string { return routes.Namespace(m.options.Na
 
 // Leave ends the membership; see [consumer.Membership]. Brokers that cannot be told notice by themselves.
 func (m *member) Leave(ctx context.Context) error {
+	// A heartbeat or a lock that a broker is still busy with must not be cut off: carried out after the farewell it would make
+	// us a member or an owner again, whom the others wait for.
+	patient := context.AfterFunc(ctx, m.client.Close)
+	defer patient()
+
 	if !m.settle(consumer.ErrLeft) {
 		return m.over()
 	}
+
+	m.running.Wait()
 
 	if m.orderly {
 		m.unlockRest(ctx)
@@ -169,7 +176,7 @@ func (m *member) Leave(ctx context.Context) error {
 	return nil
 }
 
-// settle ends all leases and stops the goroutines. It reports whether the membership had not ended before.
+// settle ends all leases and has the goroutines stop. It reports whether the membership had not ended before.
 func (m *member) settle(cause error) bool {
 	m.mu.Lock()
 
@@ -191,7 +198,6 @@ func (m *member) settle(cause error) bool {
 	m.mu.Unlock()
 
 	stop()
-	m.running.Wait()
 
 	return first
 }
@@ -200,6 +206,7 @@ func (m *member) settle(cause error) bool {
 func (m *member) end(cause error) {
 	m.settle(cause)
 	m.client.Close()
+	m.running.Wait()
 	m.broker.remove(m)
 
 	if m.file != nil {

@@ -1,6 +1,7 @@
 package rocketmq_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -60,6 +61,79 @@ func TestMemberOutlivesItsBrokerAndNameServer(t *testing.T) {
 
 		if list := w.ask(remoting.GetConsumerList, nil); list != nil {
 			w.Logf("members %v", list)
+		}
+	})
+}
+
+func TestLastHeartbeatBringsNobodyBack(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		w.fake.CreateTopic(topic, 2)
+
+		r := w.join(consumer.Subscription{Instance: "member-1"})
+		second := pipeline.Queue{Topic: topic, Broker: "b0", ID: 1}
+		r.owned(second)
+		w.fake.Fault(rocketmqfake.Faults{LateUpkeep: 100 * time.Millisecond})
+
+		guest := w.join(consumer.Subscription{Instance: "member-2"})
+		guest.owned(second) // of which it tells the brokers, who hear that late
+
+		for len(r.assigned.Leases) > 2 {
+			r.next()
+		}
+
+		synctest.Wait()
+
+		if err := guest.Leave(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+
+		r.owned(second)
+		r.keeps(time.Minute)
+	})
+}
+
+func TestLastLockKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{Orderly: true}, func(w *world) {
+		r := w.join(consumer.Subscription{})
+		r.owned(first())
+		r.owned(retries())
+		w.fake.Fault(rocketmqfake.Faults{LateUpkeep: time.Second})
+		r.keeps(20*time.Second + 500*time.Millisecond) // locks are being renewed
+
+		if err := r.Leave(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+
+		w.fake.Fault(rocketmqfake.Faults{})
+		<-time.After(2 * time.Second)
+
+		began := time.Now()
+		w.join(consumer.Subscription{}).owned(first())
+
+		if time.Since(began) > 5*time.Second {
+			w.Errorf("the next member got the queue after %v", time.Since(began))
+		}
+	})
+}
+
+func TestLeaveEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r := w.join(consumer.Subscription{})
+		w.fake.Fault(rocketmqfake.Faults{LateUpkeep: time.Hour})
+		r.owned(first())
+
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+
+		began := time.Now()
+		if err := r.Leave(ctx); err != nil || time.Since(began) > time.Second {
+			w.Errorf("left after %v, %v", time.Since(began), err)
 		}
 	})
 }

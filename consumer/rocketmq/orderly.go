@@ -123,7 +123,8 @@ func (m *member) lockAll(ctx context.Context, queues []pipeline.Queue) map[pipel
 	granted := map[pipeline.Queue]bool{}
 
 	for broker, some := range byBroker(queues) {
-		answer, err := m.lockCall(ctx, remoting.LockQueues, broker, some)
+		// One under way is waited for, see Leave: carried out after the unlocking it would keep the next owner out.
+		answer, err := m.lockCall(context.WithoutCancel(ctx), remoting.LockQueues, broker, some)
 		if err != nil {
 			if ctx.Err() == nil {
 				m.log.Warn("a broker does not lock queues", zap.String("broker", broker), zap.Error(err))

@@ -15,6 +15,9 @@ import (
 	"github.com/millrace/millrace/pipeline"
 )
 
+// loaded is how long calls may take on a loaded machine.
+const loaded = 15 * time.Second
+
 // realLevels are the delays that rocketmqtest gives its brokers.
 func realLevels() (levels []time.Duration) {
 	for seconds := range 6 {
@@ -83,7 +86,8 @@ func realSuite(t *testing.T, cluster *rocketmqtest.Cluster, o rocketmq.Options, 
 	t.Helper()
 
 	o.NameServers, o.DelayLevels = []string{cluster.NameServer}, realLevels()
-	f.DenseOffsets, f.Delay, f.Moment = true, time.Second, 200*time.Millisecond
+	o.CallTimeout, o.DialTimeout = loaded, loaded
+	f.DenseOffsets, f.Delay, f.Moment, f.Patience = true, time.Second, 200*time.Millisecond, time.Minute
 
 	consumertest.Run(t, func(t *testing.T) consumertest.Harness {
 		t.Helper()
@@ -133,7 +137,7 @@ func realReset(t *testing.T, cluster *rocketmqtest.Cluster) {
 
 	const n = 5
 
-	b := openBus(t, rocketmq.Options{NameServers: []string{cluster.NameServer}, HoldPull: time.Second})
+	b := openBus(t, rocketmq.Options{NameServers: []string{cluster.NameServer}, HoldPull: time.Second, CallTimeout: loaded, DialTimeout: loaded})
 	createTopic(t, cluster, b, "resets", 1)
 
 	for range n {

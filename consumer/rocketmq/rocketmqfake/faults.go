@@ -24,6 +24,9 @@ type Faults struct {
 	GoAway float64
 	// Late delays each answer by a random time up to this long, which also changes their order.
 	Late time.Duration
+	// LateUpkeep is how much later heartbeats and locks are carried out. Brokers have queues of their own for them, where a
+	// later request, such as the farewell of the same member, overtakes them; even the end of the connection does.
+	LateUpkeep time.Duration
 }
 
 // Fault replaces the faults; the zero Faults heal everything.

@@ -159,6 +159,16 @@ func (l *link) dispatch(r *remoting.Command) {
 		return
 	}
 
+	if late := l.server.cluster.faults.LateUpkeep; late > 0 && (r.Code == remoting.Heartbeat || r.Code == remoting.LockQueues) {
+		l.server.cluster.after(late, func() { l.carryOut(r) })
+
+		return
+	}
+
+	l.carryOut(r)
+}
+
+func (l *link) carryOut(r *remoting.Command) {
 	if answer := l.server.handle(l, r); answer != nil {
 		l.answer(r, answer)
 	}
