@@ -12,7 +12,7 @@ import (
 )
 
 // job is what all actors of one running job share. It is complete before the first of them gets a message that needs it,
-// and only the counts at its end change afterwards.
+// and only what stands at its end changes afterwards.
 type job struct {
 	plan     *pipeline.Plan
 	opts     Options
@@ -31,6 +31,7 @@ type job struct {
 	// hung is how many fenced lanes have not come back; restless how many queues were given up while something of them was
 	// still in a lane.
 	hung, restless atomic.Int64
+	attempts       attempts
 }
 
 func newJob(plan *pipeline.Plan, broker consumer.Broker, opts Options) *job {

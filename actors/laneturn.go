@@ -328,7 +328,9 @@ func (l *lane) parkMissed(e *entry) {
 
 // park parks an entry; in an ordered channel its key is held back. The caller holds mu.
 func (l *lane) park(e entry, key orderKey, delay time.Duration, err *pipeline.StageError) {
-	due := l.ch.clock.now() + int64(delay)
+	now := l.ch.clock.now()
+	due := now + int64(delay)
+	l.ch.attempts.note(e.t, e.t.record().delivery+int(e.tries)-1, now, l.ch.clock, err)
 
 	if l.ch.spec.Order == pipeline.OrderNone {
 		l.parking.add(e, due, err)

@@ -63,6 +63,7 @@ func (d *returnDesk) take(t *tally, f *failure) {
 
 	r := &returning{t: t, failure: f, outcome: d.tracker.plan.Job.Retry.Decide(f.attempts, f.err)}
 	d.all[t] = r
+	d.tracker.attempts.note(t, f.attempts, d.tracker.clock.now(), d.tracker.clock, f.err)
 	d.again(r)
 }
 
@@ -100,6 +101,10 @@ func (d *returnDesk) call(r *returning) {
 	}}
 	ctx, member, self, root := t.ctx, t.member, t.self, t.root
 	outcome, cause := r.outcome, causeOf(r.failure, t.plan.Job.Retry.DeadLetterTopic)
+
+	if outcome.Verdict == pipeline.DeadLetter {
+		cause.Attempts = t.attempts.of(rec.id)
+	}
 
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, returnTimeout)
@@ -170,6 +175,7 @@ func (d *returnDesk) done(r *returning) {
 
 	if r.outcome.Verdict == pipeline.DeadLetter {
 		t.counts.DeadLettered++
+		t.attempts.forget(rec.id)
 		t.log.Warn("a message went to the dead letters", zap.Stringer("queue", queue),
 			zap.Int64("offset", int64(rec.offset)), zap.String("id", rec.id), zap.Error(r.failure.err))
 		t.publish(&MessageDead{

@@ -125,16 +125,6 @@ type Returner interface {
 	DeadLetter(ctx context.Context, m *pipeline.Message, c Cause) error
 }
 
-// Cause is what put a message into the dead letters. It is stored in properties of the dead letter.
-type Cause struct {
-	// Topic is the dead-letter topic; empty means the group's own.
-	Topic string
-	// Stage is "channel/stage", Error the error's text, Stack the stack of a panic (may be empty).
-	Stage, Error, Stack string
-	// Deliveries is how often the message was tried.
-	Deliveries int
-}
-
 // Checkpoint is how far a group is in one queue.
 type Checkpoint struct {
 	// Next is the commit watermark: everything below it is finished; the next offset to read.

@@ -16,9 +16,6 @@ const (
 	// copy of what is sent back by themselves, as RocketMQ's do, leave them out of that.
 	PropOriginQueue  = "millrace.origin.queue"
 	PropOriginOffset = "millrace.origin.offset"
-	// PropDeadStage, PropDeadError, PropDeadStack and PropDeadDeliveries hold a dead letter's Cause.
-	PropDeadStage      = "millrace.dead.stage"
-	PropDeadError      = "millrace.dead.error"
-	PropDeadStack      = "millrace.dead.stack"
-	PropDeadDeliveries = "millrace.dead.deliveries"
+	// PropReplays counts how often the message was a dead letter that was replayed.
+	PropReplays = "millrace.replays"
 )

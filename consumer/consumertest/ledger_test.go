@@ -2,6 +2,7 @@ package consumertest_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -130,7 +131,7 @@ func TestTheLedgerTellsEveryCall(t *testing.T) {
 		}
 
 		dead := b.Calls(consumertest.OpDeadLetter)
-		if len(dead) != 2 || dead[0].ID != "1" || dead[0].Cause != cause || dead[0].Repeated || !dead[1].Repeated {
+		if len(dead) != 2 || dead[0].ID != "1" || !reflect.DeepEqual(dead[0].Cause, cause) || dead[0].Repeated || !dead[1].Repeated {
 			b.Errorf("dead-lettered %+v", dead)
 		}
 

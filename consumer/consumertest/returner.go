@@ -36,12 +36,7 @@ func (m *member) DeadLetter(ctx context.Context, dead *pipeline.Message, c consu
 			topic = consumer.DeadLetterTopic(m.g.name)
 		}
 
-		for name, value := range map[string]string{
-			consumer.PropDeadStage:      c.Stage,
-			consumer.PropDeadError:      c.Error,
-			consumer.PropDeadStack:      c.Stack,
-			consumer.PropDeadDeliveries: strconv.Itoa(c.Deliveries),
-		} {
+		for name, value := range c.Props(m.g.name, time.Now()) {
 			r.message.SetProp(name, value)
 		}
 

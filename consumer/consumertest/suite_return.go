@@ -209,7 +209,13 @@ func comesAgainOnce(w *world) {
 }
 
 func someCause(topic string) consumer.Cause {
-	return consumer.Cause{Topic: topic, Stage: "channel/stage", Error: "it broke", Stack: "main.go:1", Deliveries: 3}
+	return consumer.Cause{
+		Topic: topic, Stage: "channel/stage", Error: "it broke", Stack: "main.go:1", Deliveries: 3,
+		Attempts: []consumer.Attempt{
+			{Time: time.Unix(1, 0), Delivery: 2, Stage: "channel/other", Error: "no"},
+			{Time: time.Unix(2, 0), Delivery: 3, Stage: "channel/stage", Error: "it broke"},
+		},
+	}
 }
 
 // mourner returns a member of another group that reads dead letters, and its leases.
@@ -256,12 +262,12 @@ func deadLetterSaysWhy(w *world) {
 
 	wantCopy(w, dead[0], pulled, true)
 
-	for name, value := range map[string]string{
-		consumer.PropDeadStage:      cause.Stage,
-		consumer.PropDeadError:      cause.Error,
-		consumer.PropDeadStack:      cause.Stack,
-		consumer.PropDeadDeliveries: strconv.Itoa(cause.Deliveries),
-	} {
+	got, ok := consumer.CauseOf(dead[0].Props)
+	if !ok || got.Time.IsZero() || got.Group != w.group {
+		w.Errorf("it says %+v", got)
+	}
+
+	for name, value := range cause.Props(w.group, got.Time) {
 		if dead[0].Props[name] != value {
 			w.Errorf("property %s is %q, want %q", name, dead[0].Props[name], value)
 		}

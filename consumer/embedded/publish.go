@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
 )
 
@@ -22,7 +24,8 @@ const (
 
 // Publish appends messages to a topic, in one write: after an error either all or none of them are there. Messages with
 // the same non-empty key go to the same queue, in order; those without a key go to the queues in turn. It returns nil when
-// they are durable (see Options.NoSync). Publishers that come together share one fsync.
+// they are durable (see Options.NoSync). Publishers that come together share one fsync. In a group's retry topic, messages
+// keep the topic that their property [consumer.PropOriginTopic] names.
 //
 // The error is a [consumer.UnknownTopicError], an [ErrDiskFull] when Options.KeepFree is reached, [ErrTooLarge] above 1 GiB
 // of messages, [ErrFailed], or [consumer.ErrClosed].
@@ -51,9 +54,15 @@ func (b *Broker) Publish(ctx context.Context, topic string, messages []*pipeline
 	}
 	defer tx.abort()
 
+	retries := strings.HasPrefix(topic, consumer.RetryTopic(""))
 	now := time.Now().UnixNano()
+
 	for _, p := range t.place(messages) {
 		r := recordOf(p.message, now)
+		if retries {
+			r.topic = r.props[consumer.PropOriginTopic]
+		}
+
 		if err := tx.append(p.queue, &r, now); err != nil {
 			return err
 		}

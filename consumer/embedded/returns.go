@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -69,15 +70,7 @@ func (m *member) DeadLetter(ctx context.Context, msg *pipeline.Message, c consum
 		}
 
 		r.topic, r.delivery = "", 1 // a dead letter starts anew in a topic of its own
-		r.props[consumer.PropDeadDeliveries] = strconv.Itoa(c.Deliveries)
-
-		for k, v := range map[string]string{
-			consumer.PropDeadStage: c.Stage, consumer.PropDeadError: c.Error, consumer.PropDeadStack: c.Stack,
-		} {
-			if v != "" {
-				r.props[k] = v
-			}
-		}
+		maps.Copy(r.props, c.Props(m.group.name, time.Now()))
 
 		return tx.append(dead.queueFor(r.key), r, time.Now().UnixNano())
 	})

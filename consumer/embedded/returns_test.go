@@ -332,6 +332,7 @@ func TestDeadLetterTopicIsMadeWhenMissing(t *testing.T) {
 				"p": "v", consumer.PropOriginID: message.ID, consumer.PropOriginTopic: "t", consumer.PropOriginQueue: "t/0",
 				consumer.PropOriginOffset: message.Props[consumer.PropOriginOffset], consumer.PropDeadStage: "c/s",
 				consumer.PropDeadError: "no", consumer.PropDeadStack: "main.go", consumer.PropDeadDeliveries: "4",
+				consumer.PropDeadGroup: "g", consumer.PropDeadTime: message.Props[consumer.PropDeadTime],
 			}
 			if message.Topic != topic || message.Origin.Delivery != 1 || fmt.Sprint(message.Props) != fmt.Sprint(want) ||
 				string(message.Body) != "body "+message.Props[consumer.PropOriginOffset] {

@@ -26,12 +26,6 @@ const unlimited = math.MaxInt32
 // parked is the level of delay that means the dead letters.
 const parked = -1
 
-// What of a cause goes into a dead letter at most, in bytes. Brokers take 32 KiB of properties altogether.
-const (
-	maxError = 4 << 10
-	maxStack = 8 << 10
-)
-
 // SendBack gives a message back to be delivered again; see [consumer.Returner]. It waits for the first of the brokers' delays
 // that is long enough, at least for the shortest.
 func (m *member) SendBack(ctx context.Context, msg *pipeline.Message, delay time.Duration) error {
@@ -129,17 +123,17 @@ func (m *member) DeadLetter(ctx context.Context, msg *pipeline.Message, c consum
 		from := m.message(held, &r.Record)
 
 		maps.Copy(dead.props, map[string]string{
-			consumer.PropOriginID:       from.ID,
-			consumer.PropOriginTopic:    from.Topic,
-			consumer.PropOriginQueue:    held.Queue.String(),
-			consumer.PropOriginOffset:   strconv.FormatInt(r.Offset, 10),
-			consumer.PropDeadStage:      plain(c.Stage, maxError),
-			consumer.PropDeadError:      plain(c.Error, maxError),
-			consumer.PropDeadStack:      plain(c.Stack, maxStack),
-			consumer.PropDeadDeliveries: strconv.Itoa(c.Deliveries),
-			propDeadTopic:               m.wire(from.Topic),
-			propDeadID:                  r.OffsetID(),
+			consumer.PropOriginID:     from.ID,
+			consumer.PropOriginTopic:  from.Topic,
+			consumer.PropOriginQueue:  held.Queue.String(),
+			consumer.PropOriginOffset: strconv.FormatInt(r.Offset, 10),
+			propDeadTopic:             m.wire(from.Topic),
+			propDeadID:                r.OffsetID(),
 		})
+
+		for name, value := range c.Props(m.group, time.Now()) {
+			dead.props[name] = plain(value)
+		}
 
 		err := m.bury(ctx, held, master, dead)
 		if routes.Code(err) < 0 || c.Topic != "" || r.batched {
@@ -153,15 +147,15 @@ func (m *member) DeadLetter(ctx context.Context, msg *pipeline.Message, c consum
 	})
 }
 
-// plain returns a text as a property can hold it: without the two characters that separate properties, and cut.
-func plain(text string, most int) string {
+// plain returns a text as a property can hold it: without the two characters that separate properties.
+func plain(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c == 1 || c == 2 {
 			return ' '
 		}
 
 		return c
-	}, text[:min(len(text), most)])
+	}, text)
 }
 
 // bury writes a dead letter, to its message's own broker if that has the topic or no broker has.

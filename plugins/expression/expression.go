@@ -35,20 +35,20 @@ var (
 )
 
 // Parse compiles an expression. It fails for what is no expression, and for unknown names and types that do not fit.
-func Parse(text string) (Expression, error) { return parse(text, true) }
+func Parse(text string) (Expression, error) { return parse(text, nil, true) }
 
-func parse(text string, closures bool, options ...expr.Option) (Expression, error) {
+func parse(text string, more Names, closures bool, options ...expr.Option) (Expression, error) {
 	tree, err := parser.Parse(text)
 	if err != nil {
 		return Expression{}, oneLine(err)
 	}
 
-	read, err := resolve(&tree.Node)
+	read, err := resolve(&tree.Node, more)
 	if err != nil {
 		return Expression{}, err
 	}
 
-	options = append(options, expr.Env(types(read)), expr.Patch(paths{known: make(map[string]*path)}))
+	options = append(options, expr.Env(types(read, more)), expr.Patch(paths{known: make(map[string]*path), more: more}))
 
 	program, err := expr.Compile(text, options...)
 	if err != nil {
@@ -155,8 +155,13 @@ var (
 )
 
 // ParseCondition compiles a condition. It fails as [Parse] does, and for an expression that can be seen to give something else.
-func ParseCondition(text string) (Condition, error) {
-	e, err := parse(text, true, expr.AsBool())
+func ParseCondition(text string) (Condition, error) { return ParseConditionOn(text, nil) }
+
+// ParseConditionOn compiles a condition as [ParseCondition] does, which may also use other names. They hide those of the message,
+// and get their values by [Scope.Know].
+func ParseConditionOn(text string, more Names) (Condition, error) {
+	// Closures know only the types of messages.
+	e, err := parse(text, more, len(more) == 0, expr.AsBool())
 	if err != nil {
 		if kind, ok := strings.CutPrefix(err.Error(), "expected bool, but got "); ok {
 			err = fmt.Errorf("it gives a value of type %s, and should say true or false", kind)

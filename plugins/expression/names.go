@@ -26,8 +26,23 @@ func fixedNames() map[string]any {
 	}
 }
 
+// Names are more names that stand for themselves, each with a value of the type that it has; nil is any type.
+type Names map[string]any
+
+// with returns the fixed names and more.
+func (n Names) with() map[string]any {
+	all := fixedNames()
+	maps.Copy(all, n)
+
+	return all
+}
+
 // lookup returns what evaluates a path.
 func lookup(p *path) eval {
+	if p.more {
+		return func(s *Scope) Value { return of(s.more[p.root]) }
+	}
+
 	switch p.root {
 	case "id":
 		return func(s *Scope) Value { return ofText(s.m.ID) }
@@ -72,18 +87,22 @@ type path struct {
 	root string
 	path document.Path // behind body
 	prop string        // behind props
+	more bool          // root is one of Names
 }
 
 // paths puts one identifier in the place of body or props with their fixed steps, so that no more than that is fetched.
 type paths struct {
 	known map[string]*path // by identifier
+	more  Names
 }
 
 // Visit replaces a node; what is below it was visited before.
 func (p paths) Visit(n *ast.Node) { //nolint:gocritic // the interface asks for it
 	switch at := (*n).(type) {
 	case *ast.IdentifierNode:
-		if _, ok := fixedNames()[at.Value]; ok {
+		if _, ok := p.more[at.Value]; ok {
+			p.known[at.Value] = &path{root: at.Value, more: true}
+		} else if _, ok := fixedNames()[at.Value]; ok {
 			p.known[at.Value] = &path{root: at.Value}
 		}
 	case *ast.MemberNode:
@@ -145,8 +164,8 @@ func (p *path) step(property ast.Node) *path {
 
 // resolve puts paths into a tree, and returns all that it reads, by identifier. It fails for a name that is none, with a
 // proposal.
-func resolve(tree *ast.Node) (map[string]*path, error) { //nolint:gocritic // replaces what it points to
-	p := paths{known: make(map[string]*path)}
+func resolve(tree *ast.Node, more Names) (map[string]*path, error) { //nolint:gocritic // replaces what it points to
+	p := paths{known: make(map[string]*path), more: more}
 	ast.Walk(tree, p)
 
 	r := resolver{
@@ -162,7 +181,7 @@ func resolve(tree *ast.Node) (map[string]*path, error) { //nolint:gocritic // re
 		default:
 			problem := fmt.Sprintf("unknown name %q; ", n)
 
-			if near := pipeline.Suggest(n, slices.Sorted(maps.Keys(fixedNames()))); strings.HasPrefix(near, "did you mean") {
+			if near := pipeline.Suggest(n, slices.Sorted(maps.Keys(more.with()))); strings.HasPrefix(near, "did you mean") {
 				problem += near + " "
 			}
 
@@ -200,10 +219,10 @@ func (r *resolver) Visit(n *ast.Node) { //nolint:gocritic // the interface asks 
 }
 
 // types says what the names are, for the checker.
-func types(read map[string]*path) exprtypes.Map {
+func types(read map[string]*path, more Names) exprtypes.Map {
 	all := make(exprtypes.Map)
 
-	for text, v := range fixedNames() {
+	for text, v := range more.with() {
 		all[text] = exprtypes.Any
 		if v != nil {
 			all[text] = exprtypes.TypeOf(v)

@@ -14,10 +14,15 @@ type Scope struct {
 	doc *document.Document
 	err error
 	env map[string]any // of programs
+	// more are the values of Names.
+	more map[string]any
 }
 
 // Reset makes m the message.
 func (s *Scope) Reset(m *pipeline.Message) { s.m, s.doc, s.err = m, nil, nil }
+
+// Know gives the [Names] of expressions their values until it is called again. A name without one is nil.
+func (s *Scope) Know(values map[string]any) { s.more = values }
 
 // Body returns the document in the body, which is parsed when the message has none yet. It fails with a [*document.SyntaxError].
 func (s *Scope) Body() (*document.Document, error) {

@@ -140,7 +140,11 @@ func connect(ctx context.Context, dir string) (*control.Client, *opened, error) 
 			return client, broker, nil
 		}
 
-		if !errors.Is(err, embedded.ErrInUse) || try == tries {
+		if errors.Is(err, embedded.ErrInUse) && try == tries {
+			return nil, nil, inUse(dir, err)
+		}
+
+		if !errors.Is(err, embedded.ErrInUse) {
 			return nil, nil, err //nolint:wrapcheck // it names the directory and the way out
 		}
 
@@ -150,6 +154,16 @@ func connect(ctx context.Context, dir string) (*control.Client, *opened, error) 
 			return nil, nil, ctx.Err()
 		}
 	}
+}
+
+// inUse says who has a directory open and does not serve it.
+func inUse(dir string, err error) error {
+	who := holder(dir)
+	if who == "" {
+		who = "a program"
+	}
+
+	return fmt.Errorf("%s has it open that takes no commands; stop it, or name another broker with --broker: %w", who, err)
 }
 
 // untilInterrupted returns a context that ends with the first interrupt.

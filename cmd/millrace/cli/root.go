@@ -61,7 +61,7 @@ func (c *Command) root(registry *plugins.Registry) *cobra.Command {
 
 	root.AddCommand(
 		a.runCommand(), a.lintCommand(), a.testCommand(), a.statusCommand(), a.whyCommand(), a.pluginsCommand(),
-		a.produceCommand(), a.consumeCommand(), a.topicsCommand(), a.offsetsCommand(),
+		a.produceCommand(), a.consumeCommand(), a.topicsCommand(), a.offsetsCommand(), a.dlqCommand(),
 		a.initCommand(), a.newCommand(), a.schemaCommand(), a.docsCommand(), a.versionCommand(),
 	)
 

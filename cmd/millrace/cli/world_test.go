@@ -100,7 +100,7 @@ func (w *world) ok(input string, args ...string) string {
 // onBroker adds the flag that names the world's broker where the command has one.
 func (w *world) onBroker(args []string) []string {
 	switch args[0] {
-	case "produce", "consume", "topics", "offsets", "status", "why":
+	case "produce", "consume", "topics", "offsets", "status", "why", "dlq":
 		return append([]string{args[0], "--broker", w.path("data")}, args[1:]...)
 	default:
 		return args

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -35,6 +36,7 @@ type Job struct {
 // Server serves an open broker, and the jobs that run on it.
 type Server struct {
 	broker *embedded.Broker
+	desk   *deadletter.Desk
 	http   *http.Server
 	served chan error
 	// life ends with the server: what reads a topic stops.
@@ -77,7 +79,10 @@ func Serve(dir string, broker *embedded.Broker) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("control: %w", err), listener.Close())
 	}
 
-	s := &Server{broker: broker, served: make(chan error, 1), cancel: cancel, readers: make(map[int]bool)}
+	s := &Server{
+		broker: broker, desk: deadletter.NewDesk(broker, broker),
+		served: make(chan error, 1), cancel: cancel, readers: make(map[int]bool),
+	}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -131,6 +136,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /messages", answer(s.publish))
 	mux.HandleFunc("POST /offsets", answer(s.reset))
 	mux.HandleFunc("GET /messages", s.read)
+	mux.HandleFunc("GET /deadletters", s.deadLetters)
+	mux.HandleFunc("GET /deadletters/topics", answer(s.deadTopics))
+	mux.HandleFunc("POST /deadletters", answer(s.settle))
 
 	return mux
 }

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/cmd/millrace/control"
+	"github.com/millrace/millrace/cmd/millrace/deadletter"
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/plugins/expression"
+)
+
+// shelf is where dead letters lie.
+type shelf interface {
+	// DeadTopics returns the topics that hold dead letters.
+	DeadTopics(ctx context.Context) ([]string, error)
+	// DeadLetters calls visit with dead letters. It must not settle any.
+	DeadLetters(ctx context.Context, q deadletter.Query, visit func(*deadletter.Letter) error) error
+	// Settle publishes dead letters again or drops them, and remembers that.
+	Settle(ctx context.Context, topic string, all []deadletter.Settlement) error
+}
+
+var _ shelf = (*control.Client)(nil)
+
+const dlqText = `Dlq lists, shows, edits, replays and drops dead letters: messages that were rejected or have failed on their last
+attempt. It works beside running jobs.
+
+A LETTER is named TOPIC/QUEUE/OFFSET, as dlq ls writes it; a TOPIC means all letters in it. --where keeps those that an expression
+says yes to. Beside the names of messages (id, key, tag, text, props, born, body) it knows stage and channel (where the message
+failed), error, stack, group, topic (where it was first published), attempts, replays, died (a time) and age (a duration):
+
+  stage == "store/sink" && error contains "refused" && age > duration("10m")
+
+What has been replayed or dropped is remembered in the offsets of the group ` + deadletter.Group + `
+and not shown again, unless with --all. Nothing is deleted: retention does that.`
+
+// dlqFlags are the flags that several of the commands have.
+type dlqFlags struct {
+	broker, where string
+	all, asJSON   bool
+	most          int
+	to            string
+	rate          float64
+	dryRun, yes   bool
+	again         bool
+}
+
+func (a *app) dlqCommand() *cobra.Command {
+	var f dlqFlags
+
+	cmd := &cobra.Command{
+		Use:     "dlq",
+		Short:   "List, show, edit, replay and drop dead letters",
+		Long:    dlqText,
+		GroupID: groupBroker,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    unknownCommand,
+	}
+
+	cmd.PersistentFlags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	cmd.AddCommand(a.dlqLsCommand(&f), a.dlqShowCommand(&f), a.dlqReplayCommand(&f), a.dlqEditCommand(&f), a.dlqDropCommand(&f))
+
+	return cmd
+}
+
+func (f *dlqFlags) addWhere(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.where, "where", "w", "", "only the letters that an `expression` says yes to")
+}
+
+func (f *dlqFlags) addList(cmd *cobra.Command) {
+	f.addWhere(cmd)
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "settled letters too: those that were replayed or dropped")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write each letter as a line of JSON")
+	cmd.Flags().IntVarP(&f.most, "max", "n", 0, "end after so `many` letters; 0 means all")
+}
+
+// withShelf calls use with the dead letters of the broker.
+func (a *app) withShelf(cmd *cobra.Command, f *dlqFlags, use func(context.Context, shelf) error) error {
+	return a.withBroker(cmd.Context(), f.broker, func(ctx context.Context, c *control.Client) error { return use(ctx, c) })
+}
+
+// choice picks dead letters.
+type choice struct {
+	// places are letters by name, topics mean all letters in them.
+	places []deadletter.Place
+	topics []string
+	// where is nil when there is no condition.
+	where *expression.Condition
+	// settled picks settled letters too.
+	settled bool
+	// by leaves out what has died later; zero means nothing.
+	by time.Time
+}
+
+// choose reads the arguments of a command.
+func choose(f *dlqFlags, args []string) (choice, error) {
+	c := choice{settled: f.all || f.again}
+
+	for _, arg := range args {
+		if place, ok := deadletter.ParsePlace(arg); ok {
+			c.places = append(c.places, place)
+		} else {
+			c.topics = append(c.topics, arg)
+		}
+	}
+
+	if f.most < 0 {
+		return c, usagef("dlq: --max is %d; use 0 for all", f.most)
+	}
+
+	if f.where == "" {
+		return c, nil
+	}
+
+	where, err := expression.ParseConditionOn(f.where, names(&deadletter.Letter{}))
+	if err != nil {
+		return c, usagef("dlq: --where: %w", err)
+	}
+
+	c.where = &where
+
+	return c, nil
+}
+
+// names returns what an expression knows of a letter.
+func names(l *deadletter.Letter) expression.Names {
+	cause := l.Cause()
+	channel, _, _ := strings.Cut(cause.Stage, "/")
+
+	return expression.Names{
+		"stage": cause.Stage, "channel": channel, "error": cause.Error, "stack": cause.Stack, "group": cause.Group,
+		"topic": l.Topic(), "attempts": cause.Deliveries, "replays": l.Replays(),
+		"died": cause.Time, "age": age(cause),
+	}
+}
+
+// age is how long a letter has been dead; 0 when that is not known.
+func age(c consumer.Cause) time.Duration {
+	if c.Time.IsZero() {
+		return 0
+	}
+
+	return max(time.Since(c.Time), 0)
+}
+
+// visit calls f with the letters that are chosen.
+func (c *choice) visit(ctx context.Context, s shelf, f func(*deadletter.Letter) error) error {
+	var scope expression.Scope
+
+	pick := func(l *deadletter.Letter) error {
+		if !c.by.IsZero() && l.Cause().Time.After(c.by) {
+			return nil
+		}
+
+		if c.where == nil {
+			return f(l)
+		}
+
+		scope.Reset(l.Pipeline())
+		scope.Know(names(l))
+
+		holds, err := c.where.Holds(&scope)
+		if err != nil {
+			return fmt.Errorf("--where does not suit %s: %w", l.Place, err)
+		}
+
+		if !holds {
+			return nil
+		}
+
+		return f(l)
+	}
+
+	for i := range c.places {
+		found := false
+		q := deadletter.Query{Topic: c.places[i].Queue.Topic, At: &c.places[i], Settled: true}
+
+		err := s.DeadLetters(ctx, q, func(l *deadletter.Letter) error {
+			found = true
+
+			return pick(l)
+		})
+		if err != nil {
+			return err //nolint:wrapcheck // it says what is wrong
+		}
+
+		if !found {
+			return fmt.Errorf("there is no letter %s; millrace dlq ls --all lists those of %s", c.places[i], q.Topic)
+		}
+	}
+
+	for _, topic := range c.topics {
+		if err := s.DeadLetters(ctx, deadletter.Query{Topic: topic, Settled: c.settled}, pick); err != nil {
+			return err //nolint:wrapcheck // as above
+		}
+	}
+
+	return nil
+}
+
+// orEverything names the topics of dead letters where nothing is named.
+func (c *choice) orEverything(ctx context.Context, s shelf) (err error) {
+	if len(c.places)+len(c.topics) == 0 {
+		c.topics, err = s.DeadTopics(ctx)
+	}
+
+	return err //nolint:wrapcheck // it says what is wrong
+}
+
+// visitMost calls f with at most so many letters; 0 means all.
+func (c *choice) visitMost(ctx context.Context, s shelf, most int, f func(*deadletter.Letter) error) error {
+	seen := 0
+
+	err := c.visit(ctx, s, func(l *deadletter.Letter) error {
+		if err := f(l); err != nil {
+			return err
+		}
+
+		seen++
+		if seen == most {
+			return errEnough
+		}
+
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+
+	return err
+}
