@@ -26,6 +26,10 @@ tidy: ## write the module files anew; a dependency of the root is one of the mod
 fuzz: ## fuzz every target, each for DURATION (30s)
 	.ci/fuzz $(DURATION)
 
+.PHONY: soak
+soak: ## try what takes too long for every day: a name server that is away for a minute
+	MILLRACE_SCENE_OUTAGE=1m go test -count=1 -timeout 15m -run TestKilledMembersLoseNothing -v ./consumer/rocketmq
+
 .PHONY: bench
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,380 @@
+package rocketmq_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/rocketmq"
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
+	"github.com/millrace/millrace/consumer/rocketmq/rocketmqtest"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// Members in processes of their own read a topic of a real broker while it is written to. One leaves, one is killed, two join,
+// the broker is killed and started again, and the name server is away for a while; in the end nothing is lost, and what was
+// done again is counted. MILLRACE_SCENE_OUTAGE says how long the name server is away.
+func TestKilledMembersLoseNothing(t *testing.T) {
+	t.Parallel()
+
+	outage := 3 * time.Second
+
+	if text := os.Getenv("MILLRACE_SCENE_OUTAGE"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		outage = d
+	}
+
+	s := newScene(t)
+
+	for range 4 {
+		s.starts()
+	}
+
+	s.until("all queues have an owner", func() bool { return len(s.owners()) == sceneQueues+1 })
+
+	stop := s.publishes()
+
+	defer stop()
+	s.pause(2 * time.Second)
+	s.ends(s.members[0], syscall.SIGTERM)
+	s.pause(2 * time.Second)
+	s.ends(s.members[1], syscall.SIGKILL)
+	s.pause(2 * time.Second)
+
+	for range 2 {
+		m := s.starts()
+		s.until("a member that joins has a queue", func() bool { return len(s.heldBy(m)) > 0 })
+	}
+
+	s.pause(2 * time.Second)
+	s.outage(outage)
+
+	s.crashed = time.Now()
+	s.cluster.Brokers[0].Kill(t)
+	s.cluster.Brokers[0].Start(t)
+	s.pause(5 * time.Second)
+	stop()
+	s.finish()
+	s.balances()
+}
+
+const sceneQueues = 8
+
+// scene is a cluster with members in processes of their own, and the books over what they did.
+type scene struct {
+	*testing.T
+
+	cluster *rocketmqtest.Cluster
+	bus     *bus
+	dir     string
+	members []*sceneMember
+	words   chan sceneWord
+	owner   map[string]*sceneMember // by queue
+	crashed time.Time               // when the broker was killed
+	// published are the bodies that the broker has acknowledged; they belong to the publisher until it has stopped.
+	published []string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+
+	cluster := rocketmqtest.Start(t, rocketmqtest.Options{})
+	b := openBus(t, rocketmq.Options{NameServers: []string{cluster.NameServer}, CallTimeout: loaded, DialTimeout: loaded})
+	createTopic(t, cluster, b, sceneTopic, sceneQueues)
+
+	return &scene{
+		T: t, cluster: cluster, bus: b, dir: t.TempDir(), words: make(chan sceneWord, 1024), owner: map[string]*sceneMember{},
+	}
+}
+
+// owners returns the queues that a member which has not ended owns.
+func (s *scene) owners() map[string]*sceneMember {
+	owners := map[string]*sceneMember{}
+
+	for queue, m := range s.owner {
+		if m != nil && !m.ended {
+			owners[queue] = m
+		}
+	}
+
+	return owners
+}
+
+func (s *scene) heldBy(m *sceneMember) map[string]bool {
+	held := map[string]bool{}
+
+	for queue, owner := range s.owner {
+		if owner == m {
+			held[queue] = true
+		}
+	}
+
+	return held
+}
+
+// until hears what the members say until something is so.
+func (s *scene) until(what string, is func() bool) {
+	s.Helper()
+
+	for patience := time.After(2 * time.Minute); !is(); {
+		select {
+		case w := <-s.words:
+			s.hear(w)
+		case <-patience:
+			s.Fatalf("it never came to it that %s; owners are %v", what, s.owner)
+		}
+	}
+}
+
+// pause hears what the members say for a while.
+func (s *scene) pause(d time.Duration) {
+	for end := time.After(d); ; {
+		select {
+		case w := <-s.words:
+			s.hear(w)
+		case <-end:
+			return
+		}
+	}
+}
+
+func (s *scene) hear(w sceneWord) {
+	switch {
+	case w.word == "A":
+		s.owner[w.queue] = w.from
+	case s.owner[w.queue] == w.from:
+		s.owner[w.queue] = nil
+	}
+}
+
+// ends a member by a signal and measures how long its queues wait for somebody else.
+func (s *scene) ends(m *sceneMember, sig syscall.Signal) {
+	s.Helper()
+
+	m.held, m.ended, m.killed = s.heldBy(m), true, sig == syscall.SIGKILL
+	began := time.Now()
+
+	if err := m.process.Process.Signal(sig); err != nil {
+		s.Fatal(err)
+	}
+
+	m.exits(s.T)
+	s.until("the queues of a member that has ended have an owner", func() bool { return len(s.owners()) == sceneQueues+1 })
+	s.Logf("member %d, which had %d queues, ended by %v: they have owners after %v",
+		m.number, len(m.held), sig, time.Since(began).Round(time.Millisecond))
+}
+
+// outage has the name server away for a while, in which work must go on.
+func (s *scene) outage(d time.Duration) {
+	s.Helper()
+	s.cluster.StopNameServer(s.T)
+
+	before := len(s.read().writes)
+
+	s.pause(d)
+
+	if done := len(s.read().writes) - before; done == 0 {
+		s.Errorf("nothing was done in the %v without a name server", d)
+	} else {
+		s.Logf("%d messages were done in the %v without a name server", done, d)
+	}
+
+	s.cluster.StartNameServer(s.T)
+}
+
+// publishes writes to the topic until the function that it returns is called. What is not acknowledged is sent again.
+func (s *scene) publishes() (stop func()) {
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan struct{})
+
+	go func() {
+		defer close(done)
+
+		for n := 0; ctx.Err() == nil; {
+			body := fmt.Sprintf("m-%d", n)
+			within, free := context.WithTimeout(ctx, loaded)
+			err := s.bus.Publish(within, sceneTopic, []*pipeline.Message{{ID: body, Body: []byte(body)}})
+
+			free()
+
+			pause := 4 * time.Millisecond
+			if err == nil {
+				s.published = append(s.published, body)
+				n++
+			} else {
+				pause = 100 * time.Millisecond
+			}
+
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	}()
+
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// finish waits until everything is done and has the members end in order.
+func (s *scene) finish() {
+	s.Helper()
+
+	for end := time.Now().Add(2 * time.Minute); ; {
+		books := s.read()
+
+		var open []string
+
+		for _, body := range s.published {
+			if !books.done[body] {
+				open = append(open, body)
+			}
+		}
+
+		if len(open) == 0 {
+			break
+		}
+
+		if time.Now().After(end) {
+			s.Fatalf("%d of %d messages are lost, among them %v", len(open), len(s.published), open[:min(len(open), 10)])
+		}
+
+		s.pause(200 * time.Millisecond)
+	}
+
+	for _, m := range s.members {
+		if !m.ended {
+			if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
+				s.Fatal(err)
+			}
+
+			m.exits(s.T)
+		}
+	}
+
+	for topic, queues := range map[string]int{sceneTopic: sceneQueues, consumer.RetryTopic(sceneGroup): 1} {
+		for id := range queues {
+			end, stored := s.ask(remoting.GetMaxOffset, topic, id), s.ask(remoting.QueryConsumerOffset, topic, id)
+			if end != stored {
+				s.Errorf("%s/%d ends at %s, and committed is %s", topic, id, end, stored)
+			}
+		}
+	}
+}
+
+func (s *scene) ask(code int, topic string, id int) string {
+	s.Helper()
+
+	answer, err := s.bus.client.Call(s.Context(), s.cluster.Brokers[0].Addr, &remoting.Command{Code: code, Ext: map[string]string{
+		"topic": topic, "queueId": strconv.Itoa(id), "consumerGroup": sceneGroup,
+	}}, remoting.QueryNotFound)
+	if err != nil {
+		s.Fatal(err)
+	}
+
+	return answer.Ext["offset"]
+}
+
+// balances says what was done again, and holds that against the bounds.
+func (s *scene) balances() {
+	s.Helper()
+
+	books := s.read()
+	repeats := map[string]int{}
+	after := map[*sceneMember]int{}
+
+	for place, writes := range books.byPlace() {
+		for i := 1; i < len(writes); i++ {
+			first, again := writes[i-1], writes[i]
+			queue := place[:strings.LastIndexByte(place, ' ')]
+
+			switch {
+			case first.by.ended && first.by.held[queue]:
+				after[first.by]++
+			case again.at >= s.crashed.UnixMilli():
+				repeats["the broker's crash"]++
+			default:
+				repeats["a change of members"]++
+			}
+		}
+	}
+
+	for _, m := range s.members {
+		switch {
+		case m.killed:
+			bound := books.since[m] + sceneInFlight*len(m.held)
+			s.Logf("%d of %d messages were done again after member %d was killed; the bound is %d",
+				after[m], len(books.writes), m.number, bound)
+
+			if after[m] > bound {
+				s.Error("that is too many")
+			}
+		case m.ended && after[m] > 0:
+			s.Errorf("%d messages were done again after member %d had left in order", after[m], m.number)
+		}
+	}
+
+	s.Logf("%d messages were published, %d writes and %d dead letters noted; done again because of: %v",
+		len(s.published), len(books.writes), books.dead, repeats)
+
+	if end := s.ask(remoting.GetMaxOffset, consumer.DeadLetterTopic(sceneGroup), 0); cmp.Compare(end, "0") <= 0 {
+		s.Errorf("the dead letters end at %s", end)
+	}
+}
+
+// sceneWrite is one write of a sink.
+type sceneWrite struct {
+	at    int64
+	by    *sceneMember
+	place string
+}
+
+// sceneBooks are what all ledgers say together.
+type sceneBooks struct {
+	writes []sceneWrite
+	done   map[string]bool // bodies that were written, or rejected and dead-lettered
+	dead   int
+	since  map[*sceneMember]int // writes since the last but one checkpoint of each queue
+}
+
+func (b *sceneBooks) byPlace() map[string][]sceneWrite {
+	places := map[string][]sceneWrite{}
+
+	for _, w := range b.writes {
+		places[w.place] = append(places[w.place], w)
+	}
+
+	return places
+}
+
+// read reads all ledgers.
+func (s *scene) read() *sceneBooks {
+	s.Helper()
+
+	b := &sceneBooks{done: map[string]bool{}, since: map[*sceneMember]int{}}
+
+	for _, m := range s.members {
+		text, err := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("ledger-%d", m.number)))
+		if err != nil && !os.IsNotExist(err) {
+			s.Fatal(err)
+		}
+
+		m.addTo(b, string(text))
+	}
+
+	return b
+}
