@@ -52,16 +52,18 @@ func (m *member) pullRequest(q pipeline.Queue, w pullWish) *remoting.Command {
 	}
 
 	// The bit that commits an offset beside is never set: nothing is known then of how that went.
-	ext := m.queueFields(q)
-	ext["consumerGroup"] = m.wire(m.group)
-	ext["queueOffset"] = decimal(w.from)
-	ext["maxMsgNums"] = strconv.Itoa(w.messages)
-	ext["sysFlag"] = strconv.Itoa(flags)
-	ext["commitOffset"] = "0"
-	ext["suspendTimeoutMillis"] = strconv.FormatInt(w.hold.Milliseconds(), 10)
-	ext["subscription"] = text
-	ext["expressionType"] = kind
-	ext["subVersion"] = strconv.FormatInt(m.subVersion(), 10)
+	ext := map[string]string{
+		"topic": m.wire(q.Topic), "queueId": strconv.Itoa(q.ID), "bname": q.Broker, // queueFields, in a map that need not grow
+		"consumerGroup":        m.wire(m.group),
+		"queueOffset":          decimal(w.from),
+		"maxMsgNums":           strconv.Itoa(w.messages),
+		"sysFlag":              strconv.Itoa(flags),
+		"commitOffset":         "0",
+		"suspendTimeoutMillis": strconv.FormatInt(w.hold.Milliseconds(), 10),
+		"subscription":         text,
+		"expressionType":       kind,
+		"subVersion":           strconv.FormatInt(m.subVersion(), 10),
+	}
 
 	return &remoting.Command{Code: remoting.PullMessage, Ext: ext}
 }
@@ -98,15 +100,16 @@ func (m *member) pullFrom(ctx context.Context, addr string, q pipeline.Queue, w 
 func readPulled(answer *remoting.Command) (pulled, error) {
 	p := pulled{moved: answer.Code == remoting.PullOffsetMoved, status: answer.Remark}
 
-	for name, into := range map[string]*pipeline.Offset{
-		"nextBeginOffset": &p.next, "minOffset": &p.first, "maxOffset": &p.end,
-	} {
-		n, err := number(answer, name)
+	for _, field := range [...]struct {
+		name string
+		into *pipeline.Offset
+	}{{"nextBeginOffset", &p.next}, {"minOffset", &p.first}, {"maxOffset", &p.end}} {
+		n, err := number(answer, field.name)
 		if err != nil {
 			return pulled{}, err
 		}
 
-		*into = pipeline.Offset(n)
+		*field.into = pipeline.Offset(n)
 	}
 
 	p.suggested, _ = number(answer, "suggestWhichBrokerId") // without one it is the master

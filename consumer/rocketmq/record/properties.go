@@ -90,9 +90,16 @@ func UnfillValue(value string) string {
 // All returns the keys and values in their order, each as often as it is there.
 func (p Properties) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		for entry := range strings.SplitSeq(string(p), endOfValue) {
-			key, value, found := strings.Cut(entry, endOfKey)
-			if found && key != "" && !yield(key, value) {
+		for rest := string(p); rest != ""; {
+			entry := rest
+
+			if end := strings.IndexByte(rest, endOfValue[0]); end >= 0 {
+				entry, rest = rest[:end], rest[end+1:]
+			} else {
+				rest = ""
+			}
+
+			if key := strings.IndexByte(entry, endOfKey[0]); key > 0 && !yield(entry[:key], entry[key+1:]) {
 				return
 			}
 		}
