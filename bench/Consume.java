@@ -45,6 +45,11 @@ public class Consume {
                 return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
             }
         });
-        consumer.start();
+        try {
+            consumer.start();
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1); // else the threads of the consumer would keep the process
+        }
     }
 }

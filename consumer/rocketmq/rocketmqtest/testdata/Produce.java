@@ -7,7 +7,16 @@ import org.apache.rocketmq.common.message.Message;
 // Sends a body of 10,000 letters and a number to a topic, once with each compression, and then a batch.
 // Arguments: name server, topic.
 public class Produce {
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        try {
+            send(args);
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1); // else the threads of the producer would keep the process
+        }
+    }
+
+    static void send(String[] args) throws Exception {
         String letters = "x".repeat(10000);
         for (String type : new String[] {"NONE", "ZLIB", "LZ4", "ZSTD"}) {
             if (!type.equals("NONE")) {
