@@ -63,6 +63,10 @@ func (t *tracker) commit(q *tracked) {
 
 func (t *tracker) committed(m *commitResult) {
 	q := m.q
+	if q.commitErr == nil {
+		q.commitErrSince = t.clock.now()
+	}
+
 	q.busy, q.commitErr = false, m.err
 
 	switch {

@@ -33,6 +33,7 @@ func (e *engine) drain(who *actor.PID, budget time.Duration, err error) {
 		e.began, e.by = e.clock.now(), by
 		joining := e.state == engineStarting && e.member == nil && err == nil
 		e.state = engineDraining
+		e.wait("what is in flight to end")
 
 		if !joining {
 			e.closeQueues()
@@ -46,6 +47,7 @@ func (e *engine) drain(who *actor.PID, budget time.Duration, err error) {
 // stopLanes gives up what still runs and closes the lanes.
 func (e *engine) stopLanes() {
 	e.state = engineStopping
+	e.wait("its stages to close")
 	e.cancelLanes(errStopping)
 
 	for _, ref := range e.lanes {
@@ -64,6 +66,7 @@ func (e *engine) stopLanes() {
 // leave closes the sinks and leaves the group.
 func (e *engine) leave() {
 	e.state = engineLeaving
+	e.wait("its sinks to close, and its group to let it go")
 
 	if e.timer != nil {
 		e.timer.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,11 +38,13 @@ type engine struct {
 	// opening holds what the start has opened and joined, for an engine that is stopped before it is told; nil afterwards.
 	opening  chan *joined
 	drainers []*actor.PID
-	began    int64
-	by       int64
-	timer    *time.Timer
-	report   Report
-	onStop   func(*Report)
+	// step is what the job as a whole waits for, while that is not its queues.
+	step   atomic.Pointer[step]
+	began  int64
+	by     int64
+	timer  *time.Timer
+	report Report
+	onStop func(*Report)
 }
 
 type engineState uint8
@@ -147,9 +150,11 @@ func (e *engine) start(c actor.Context) {
 
 	go func() {
 		m := &joined{}
-		m.opened, m.err = openSinks(e.ctx, e.plan)
+		m.opened, m.err = openSinks(e.ctx, e.plan, e.wait)
 
 		if m.err == nil {
+			e.wait("its group to take it in")
+
 			m.member, m.err = e.broker.Join(e.ctx, consumer.Subscription{
 				Group: e.plan.Job.Source.Group, Topics: e.plan.Job.Source.Topics, Broadcast: e.plan.Job.Source.Broadcast,
 				Instance: e.opts.Instance,
@@ -161,7 +166,8 @@ func (e *engine) start(c actor.Context) {
 	}()
 }
 
-func openSinks(ctx context.Context, plan *pipeline.Plan) ([]pipeline.Sink, error) {
+// openSinks opens the sinks, and tells wait about each.
+func openSinks(ctx context.Context, plan *pipeline.Plan, wait func(string)) ([]pipeline.Sink, error) {
 	var opened []pipeline.Sink
 
 	for i := range plan.Job.Channels {
@@ -169,6 +175,8 @@ func openSinks(ctx context.Context, plan *pipeline.Plan) ([]pipeline.Sink, error
 		if c.Sink == nil {
 			continue
 		}
+
+		wait("the sink of channel " + c.Name + " to open")
 
 		err := pipeline.Guard(c.Name, "sink", func() error {
 			if o, ok := c.Sink.(pipeline.Opener); ok {
@@ -211,6 +219,7 @@ func (e *engine) joined(c actor.Context, m *joined) {
 	}
 
 	e.tracker = tracker
+	e.wait("its stages to open")
 	e.wire()
 
 	for _, ch := range e.channels {
@@ -279,6 +288,7 @@ func (e *engine) laneReady(l *lane) {
 	}
 
 	e.state = engineRunning
+	e.wait("its first assignment")
 	e.publish(&JobStarted{In: e.in()})
 
 	go e.follow()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,7 @@ type lane struct {
 	// call is the context of the calls; it is renewed after a call that ran past its deadline.
 	call   atomic.Pointer[callContext]
 	parent context.Context // the lane's lifetime
+	labels context.Context // the labels of the lane's goroutine; see label
 
 	// What follows belongs to whoever's turn it is by the word; mu is held to change what snapshots look at.
 	mu sync.Mutex
@@ -124,10 +126,16 @@ type missed struct {
 type LaneCounts struct {
 	// Taken counts messages taken up, retries included; Emitted what came out of the last stage; Filtered the messages of
 	// which nothing came out; Written what the sink accepted.
-	Taken, Emitted, Filtered, Written int64
+	Taken    int64 `json:"taken"`
+	Emitted  int64 `json:"emitted"`
+	Filtered int64 `json:"filtered"`
+	Written  int64 `json:"written"`
 	// Failed counts failures, the ones retried in place included; Retried the retries in place; Panics the panics among
 	// the failures; Timeouts the calls that ran past their deadline.
-	Failed, Retried, Panics, Timeouts int64
+	Failed   int64 `json:"failed"`
+	Retried  int64 `json:"retried"`
+	Panics   int64 `json:"panics"`
+	Timeouts int64 `json:"timeouts"`
 }
 
 func (c *LaneCounts) add(o LaneCounts) {
@@ -146,6 +154,7 @@ func newLane(ctx context.Context, c *channel, num int) *lane {
 		ch: c, num: num, inbox: c.inboxOf(num), parent: ctx, want: 1,
 		routed: make([][]entry, len(c.targets)), report: newReport(),
 	}
+	l.labels = labelsOf(l)
 	l.renew()
 
 	return l
@@ -157,6 +166,8 @@ func (l *lane) name() string { return l.ch.spec.Name + "-" + strconv.Itoa(l.num)
 // Receive is the lane's actor behaviour.
 func (l *lane) Receive(c actor.Context) {
 	defer l.ch.contain("a lane")
+
+	pprof.SetGoroutineLabels(l.labels) // a goroutine lives for one run of the mailbox
 
 	switch m := c.Message().(type) {
 	case *actor.Started:

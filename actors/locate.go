@@ -30,7 +30,10 @@ func (q *tracked) find(o pipeline.Offset) *tally {
 // locate says where the message of a tally is and what happens to it next.
 func (t *tracker) locate(target *tally) *Blocking {
 	_, rec := offsetOf(target)
-	b := &Blocking{Offset: rec.offset, MessageID: rec.id, Key: rec.key, Attempt: rec.delivery, Lane: -1}
+	b := &Blocking{
+		Offset: rec.offset, MessageID: rec.id, Key: rec.key, Attempt: rec.delivery, Lane: -1,
+		Attempts: t.plan.Job.Retry.Attempts,
+	}
 
 	if f := target.failure.Load(); f != nil && f.err != nil {
 		b.LastError = f.err.Error()
@@ -48,23 +51,8 @@ func (t *tracker) locate(target *tally) *Blocking {
 		}
 	}
 
-	for _, c := range t.channels {
-		for _, in := range c.inboxes {
-			in.each(func(e *entry) bool {
-				if !e.t.standsFor(target) {
-					return true
-				}
-
-				b.Doing, b.Channel, b.Stage = "waits for a lane", c.spec.Name, c.stageName(e.stage)
-				b.Next = "the next free lane of " + c.spec.Name + " takes it up"
-
-				return false
-			})
-
-			if b.Doing != "" {
-				return b
-			}
-		}
+	if t.locateWaiting(b, target) {
+		return b
 	}
 
 	b.Doing, b.Next = "is on its way between two actors", "its lane hands it on at the end of its turn"
@@ -78,6 +66,34 @@ func (t *tracker) locate(target *tally) *Blocking {
 	}
 
 	return b
+}
+
+// locateWaiting looks through the inboxes.
+func (t *tracker) locateWaiting(b *Blocking, target *tally) bool {
+	for _, c := range t.channels {
+		for i, in := range c.inboxes {
+			in.each(func(e *entry) bool {
+				if !e.t.standsFor(target) {
+					return true
+				}
+
+				b.Doing, b.Channel, b.Stage = "waits for a lane", c.spec.Name, c.stageName(e.stage)
+				b.Next = "the next free lane of " + c.spec.Name + " takes it up"
+
+				if c.spec.Order != pipeline.OrderNone {
+					b.Lane, b.Next = i, "its lane takes it up, in its turn"
+				}
+
+				return false
+			})
+
+			if b.Doing != "" {
+				return true
+			}
+		}
+	}
+
+	return false
 }
 
 func (t *tracker) locateReturn(b *Blocking, r *returning) {
@@ -180,10 +196,12 @@ func (t *tracker) locateRunning(b *Blocking, w *watched, target *tally, place fu
 	}
 
 	deadline := func() {
+		b.call = laneCall{lane: l, seq: seq}
 		b.Since = t.clock.at(since)
 		b.Next, b.NextAt = "the deadline gives it up", t.clock.at(since+int64(l.ch.spec.Timeout))
 
 		if state == laneExpired {
+			b.Expired = true
 			b.Next, b.NextAt = "its lane is replaced", t.clock.at(w.expired+int64(t.look()))
 		}
 	}

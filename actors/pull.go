@@ -55,6 +55,9 @@ type pullStatus struct {
 	// waits says what a pull waits for, since when by the clock; empty while one is under way or messages flow.
 	waits string
 	since int64
+	// limit is what is used up while waits is credit; asked is when the pull under way began, by the clock, 0 when none is.
+	limit string
+	asked int64
 	// err is the last pull's error and retry when it is tried again, by the clock; nil and 0 after a good one.
 	err   error
 	retry int64
@@ -124,6 +127,7 @@ func (p *puller) Receive(c actor.Context) {
 	case *pulled:
 		if m.seq == p.seq {
 			p.pulling = false
+			p.slot.pull.update(func(s *pullStatus) { s.asked = 0 })
 			p.take(m)
 		}
 	case *pullAgain:
@@ -149,6 +153,7 @@ func (p *puller) stop() {
 	p.held = nil
 	p.seq++
 	p.cancel()
+	p.slot.pull.update(func(s *pullStatus) { s.asked = 0 })
 
 	if p.timer != nil {
 		p.timer.Stop()
@@ -171,7 +176,7 @@ func (p *puller) goOn() {
 	case p.paused:
 		p.waits("a pause")
 	case blocked:
-		p.waits("credit")
+		p.waitsForCredit(room)
 	default:
 		p.pull(consumer.Limit{Messages: min(room.Messages, blockSize), Bytes: min(room.Bytes, pullBytes)})
 	}
@@ -183,6 +188,19 @@ func (p *puller) waits(what string) {
 			s.waits, s.since = what, p.clock.now()
 		}
 	})
+}
+
+// waitsForCredit notes which limit is used up.
+func (p *puller) waitsForCredit(room consumer.Limit) {
+	at, size := p.next, int64(0)
+	if room.Messages > 0 && len(p.held) > 0 {
+		at, size = p.held[0].Origin.Offset, int64(p.held[0].Size())
+	}
+
+	limit := p.credit.Short(at, size)
+
+	p.slot.pull.update(func(s *pullStatus) { s.limit = limit })
+	p.waits(waitsCredit)
 }
 
 // pullWish is a pull that is wanted.
@@ -203,6 +221,7 @@ func (p *puller) pull(limit consumer.Limit) {
 
 	p.pulling = true
 	p.seq++
+	p.slot.pull.update(func(s *pullStatus) { s.asked = max(p.clock.now(), 1) })
 	p.wishes <- pullWish{seq: p.seq, from: p.next, limit: limit}
 }
 

@@ -21,6 +21,8 @@ type owned struct {
 	puller *actor.PID
 	// closing: pulling has been stopped; stopped: and the puller has said so.
 	closing, stopped bool
+	// since is when its start was first looked up, or its end begun, by the clock.
+	since int64
 	// err is why the start could not be found, tries how often; behind is since when the broker's answer is low, which is
 	// too low.
 	err    error
@@ -66,6 +68,7 @@ func (e *engine) assigned(a consumer.Assignment) {
 		return
 	}
 
+	e.step.Store(&step{what: "a queue: other members of its group have them all", since: e.clock.now()})
 	e.wanted = make(map[pipeline.Queue]consumer.Lease, len(a.Leases))
 	for _, l := range a.Leases {
 		e.wanted[l.Queue] = l
@@ -87,7 +90,7 @@ func (e *engine) assigned(a consumer.Assignment) {
 // begin looks up where to start in a queue. The broker's store is asked, never memory.
 func (e *engine) begin(l consumer.Lease) {
 	if e.queues[l.Queue] == nil {
-		e.queues[l.Queue] = &owned{lease: l}
+		e.queues[l.Queue] = &owned{lease: l, since: e.clock.now()}
 	}
 
 	if e.restless[l.Queue] > 0 {
@@ -285,7 +288,7 @@ func (e *engine) drop(q *owned) {
 
 func (e *engine) stopPulling(q *owned) {
 	if !q.closing {
-		q.closing = true
+		q.closing, q.since = true, e.clock.now()
 		e.root.Send(q.puller, stopPulls{})
 	}
 }

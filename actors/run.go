@@ -98,6 +98,7 @@ func (r *Report) err() error {
 // Running is a job in an actor system of its own. Its methods are safe for concurrent use.
 type Running struct {
 	system *actor.ActorSystem
+	name   string
 	pid    *actor.PID
 	done   chan struct{}
 	once   sync.Once
@@ -107,7 +108,7 @@ type Running struct {
 // Start starts a job in an actor system of its own and returns at once. Errors of the start that come later, like a topic
 // that does not exist, stop the job; see Stopped.
 func Start(job pipeline.Job, broker consumer.Broker, opts Options) (*Running, error) {
-	r := &Running{done: make(chan struct{})}
+	r := &Running{name: job.Name, done: make(chan struct{})}
 
 	p, err := props(job, broker, opts, r.stopped)
 	if err != nil {
@@ -135,6 +136,9 @@ func (r *Running) stopped(report *Report) {
 		close(r.done)
 	})
 }
+
+// Name returns the job's name.
+func (r *Running) Name() string { return r.name }
 
 // Stopped is closed when the job has ended, asked or by itself; Report then says how.
 func (r *Running) Stopped() <-chan struct{} { return r.done }

@@ -42,9 +42,10 @@ type tracked struct {
 	// committed is what the broker has confirmed.
 	committed consumer.Checkpoint
 	// dirty: the window has moved since the last commit was begun; busy: a commit is under way; commitErr: the last one's
-	// error, at commitErrAt.
-	dirty, busy bool
-	commitErr   error
+	// error, the first of an unbroken row of them at commitErrSince, by the clock.
+	dirty, busy    bool
+	commitErr      error
+	commitErrSince int64
 	// unfinished counts messages that were given up without a result, because the queue is closing.
 	unfinished int
 	closing    *closing
@@ -57,16 +58,23 @@ type tracked struct {
 type TrackerCounts struct {
 	// Admitted counts messages taken into a window; Completed those of which something reached a sink, Filtered the other
 	// finished ones. Repeated counts admitted messages that the broker had delivered before.
-	Admitted, Completed, Filtered, Repeated int64
+	Admitted  int64 `json:"admitted"`
+	Completed int64 `json:"completed"`
+	Filtered  int64 `json:"filtered"`
+	Repeated  int64 `json:"repeated"`
 	// SentBack and DeadLettered count messages that the broker took back; Refused the tries that it refused; Dropped
 	// the failed messages of a broadcasting job.
-	SentBack, DeadLettered, Refused, Dropped int64
+	SentBack     int64 `json:"sentBack"`
+	DeadLettered int64 `json:"deadLettered"`
+	Refused      int64 `json:"refused"`
+	Dropped      int64 `json:"dropped"`
 	// Late counts results that came after their queue was given up.
-	Late int64
+	Late int64 `json:"late"`
 	// Commits and CommitsFailed count checkpoints.
-	Commits, CommitsFailed int64
+	Commits       int64 `json:"commits"`
+	CommitsFailed int64 `json:"commitsFailed"`
 	// Broken counts violations of the tracker's own books; anything but 0 is a bug of millrace.
-	Broken int64
+	Broken int64 `json:"broken"`
 }
 
 // The tracker's messages to itself.

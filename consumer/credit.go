@@ -107,6 +107,23 @@ func (c *Credit) Fits(o pipeline.Offset, bytes int64) bool {
 	return c.count < c.limits.Messages && c.bytes+bytes <= c.limits.Bytes && int64(o-c.low) < c.limits.Span
 }
 
+// Short names the limit that keeps the message at offset o from being admitted: "messages", "bytes" or "span"; empty when
+// it fits.
+func (c *Credit) Short(o pipeline.Offset, bytes int64) string {
+	switch {
+	case c.count == 0:
+		return ""
+	case c.count >= c.limits.Messages:
+		return "messages"
+	case c.bytes >= c.limits.Bytes || c.bytes+bytes > c.limits.Bytes:
+		return "bytes"
+	case int64(o-c.low) >= c.limits.Span:
+		return "span"
+	default:
+		return ""
+	}
+}
+
 // Take spends credit on messages that are on their way into the window.
 func (c *Credit) Take(n int, bytes int64) {
 	c.count += n

@@ -2,31 +2,11 @@ package pipeline
 
 import (
 	"maps"
-	"strconv"
 	"time"
 )
 
 // Offset is a position in a queue. The first message of a queue has offset 0.
 type Offset int64
-
-// Queue names one ordered log of a topic (Kafka: a partition).
-type Queue struct {
-	// Topic is the topic that the queue is a part of.
-	Topic string
-	// Broker is the name of the broker that holds the queue; empty where a topic lives in one place only.
-	Broker string
-	// ID numbers the queue inside its topic and broker, from 0.
-	ID int
-}
-
-// String returns "topic/id", or "topic@broker/id" where the broker has a name.
-func (q Queue) String() string {
-	if q.Broker == "" {
-		return q.Topic + "/" + strconv.Itoa(q.ID)
-	}
-
-	return q.Topic + "@" + q.Broker + "/" + strconv.Itoa(q.ID)
-}
 
 // Origin is where a message was pulled from. Messages that a stage emits inherit the origin of their source.
 type Origin struct {

@@ -130,7 +130,7 @@ func channelNotes(c *actors.ChannelStatus) []string {
 // stands reports whether a queue does not move although there is something to do.
 func stands(q *actors.QueueStatus, now time.Time) bool {
 	switch {
-	case q.Paused != "" || q.Err != "":
+	case q.Paused != "" || q.Err != "" || q.CommitErr != "" && q.Committed < q.Min:
 		return true
 	case q.Blocking == nil:
 		return false

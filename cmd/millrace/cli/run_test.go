@@ -129,7 +129,7 @@ func TestASecondInterruptStopsAtOnceAndSaysWhatIsLeft(t *testing.T) {
 	run.out.await(t, `"inFlight":1`)
 
 	why := w.ok("", "why", "in/0")
-	for _, want := range []string{"in/0  stands at 0", "key k7  attempt 1", `channel work, lane 0, stage "slow": runs`} {
+	for _, want := range []string{"in/0  stands at 0", "key k7  attempt 1 of 16", `channel work, lane 0, stage "slow": runs`, "cli_test.register"} {
 		if !strings.Contains(why, want) {
 			t.Errorf("why does not say %q:\n%s", want, why)
 		}

@@ -15,7 +15,7 @@ func explainQueue(q *actors.QueueStatus, now time.Time) []string {
 		lines = append(lines, fmt.Sprintf("  %-8s ", what)+fmt.Sprintf(format, args...))
 	}
 
-	if q.Blocking == nil && q.Err == "" && q.Paused == "" {
+	if q.Blocking == nil && q.Err == "" && q.CommitErr == "" && q.Paused == "" {
 		lines[0] = fmt.Sprintf("%s  is at %s of %s, with nothing in flight", q.Queue, number(q.Min), number(q.End))
 	}
 
@@ -23,12 +23,16 @@ func explainQueue(q *actors.QueueStatus, now time.Time) []string {
 		explainMessage(b, now, add)
 	}
 
+	if q.CommitErr != "" {
+		add("commit", "fails%s: %s", since(q.CommitErrSince, now), q.CommitErr)
+	}
+
 	if q.Err != "" {
 		add("error", "%s%s", q.Err, again(q.RetryAt, now))
 	}
 
 	if q.Waits != "" {
-		add("pulling", "waits for %s%s", q.Waits, since(q.WaitsSince, now))
+		add("pulling", "waits for %s%s", waitsFor(q), since(q.WaitsSince, now))
 	}
 
 	if q.Above > 0 {
@@ -48,6 +52,18 @@ func explainQueue(q *actors.QueueStatus, now time.Time) []string {
 	return lines
 }
 
+// shownFrames is how much of a stack is shown: the innermost frames.
+const shownFrames = 4
+
+// waitsFor says what a pull waits for, and of which limit there is no credit.
+func waitsFor(q *actors.QueueStatus) string {
+	if q.Limit == "" {
+		return q.Waits
+	}
+
+	return q.Waits + " of " + q.Limit
+}
+
 // explainMessage says which message is in the way, and who has it.
 func explainMessage(b *actors.Blocking, now time.Time, add func(what, format string, args ...any)) {
 	message := b.MessageID
@@ -55,7 +71,7 @@ func explainMessage(b *actors.Blocking, now time.Time, add func(what, format str
 		message += "  key " + b.Key
 	}
 
-	add("message", "%s  attempt %d", message, b.Attempt)
+	add("message", "%s  attempt %d of %d", message, b.Attempt, b.Attempts)
 
 	var where []string
 	if b.Channel != "" {
@@ -76,6 +92,10 @@ func explainMessage(b *actors.Blocking, now time.Time, add func(what, format str
 	}
 
 	add("held by", "%s", doing)
+
+	if len(b.Stack) > 0 {
+		add("", "  %s", strings.Join(b.Stack[:min(len(b.Stack), shownFrames)], " ← "))
+	}
 
 	if b.LastError != "" {
 		add("last", "%s", b.LastError)

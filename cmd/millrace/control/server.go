@@ -189,6 +189,7 @@ func (s *Server) snapshots(r *http.Request) (any, error) {
 			return nil, err //nolint:wrapcheck // the client says where it comes from
 		}
 
+		snapshot.AddStacks()
 		snapshots = append(snapshots, snapshot)
 	}
 

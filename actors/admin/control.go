@@ -1,0 +1,103 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// Change asks for something of a queue, or of a job.
+type Change struct {
+	// Queue is the queue to pause, to resume or to seek.
+	Queue pipeline.Queue `json:"queue,omitzero"`
+	// Why is shown by those who ask why the queue stands; for a pause.
+	Why string `json:"why,omitempty"`
+	// Offset is where to go on, for a seek.
+	Offset *pipeline.Offset `json:"offset,omitempty"`
+	// Budget is how long work in flight may take, such as "30s", for a drain; empty means the job's own.
+	Budget string `json:"budget,omitempty"`
+}
+
+// Done is the answer to a change.
+type Done struct {
+	Done bool `json:"done"`
+}
+
+func (h *handler) pause(r *http.Request) (any, error) {
+	return h.change(r, true, func(ctx context.Context, job *actors.Running, c Change) error {
+		if c.Why == "" {
+			c.Why = "by a request to the admin endpoint"
+		}
+
+		return job.Pause(ctx, c.Queue, c.Why)
+	})
+}
+
+func (h *handler) resume(r *http.Request) (any, error) {
+	return h.change(r, true, func(ctx context.Context, job *actors.Running, c Change) error {
+		return job.Resume(ctx, c.Queue)
+	})
+}
+
+func (h *handler) seek(r *http.Request) (any, error) {
+	return h.change(r, true, func(ctx context.Context, job *actors.Running, c Change) error {
+		if c.Offset == nil {
+			return failf(statusBad, `a seek needs an offset, such as {"queue": "quakes/2", "offset": 1204}`)
+		}
+
+		return job.Seek(ctx, c.Queue, *c.Offset)
+	})
+}
+
+// drain begins the end of a job and does not wait for it.
+func (h *handler) drain(r *http.Request) (any, error) {
+	return h.change(r, false, func(_ context.Context, job *actors.Running, c Change) error {
+		var budget time.Duration
+
+		if c.Budget != "" {
+			d, err := time.ParseDuration(c.Budget)
+			if err != nil || d <= 0 {
+				return failf(statusBad, "the budget %q is no time above 0; write it like 30s", c.Budget)
+			}
+
+			budget = d
+		}
+
+		go job.Drain(budget)
+
+		return nil
+	})
+}
+
+// change reads what is asked for and does it with the job of the path.
+func (h *handler) change(r *http.Request, queue bool, do func(context.Context, *actors.Running, Change) error) (any, error) {
+	jobs, err := h.o.Jobs.named(r.PathValue(jobKey))
+	if err != nil {
+		return nil, err
+	}
+
+	var c Change
+
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+
+	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, failf(statusBad, "the body: %v", err)
+	}
+
+	if queue && c.Queue.Topic == "" {
+		return nil, failf(statusBad, `the body names no queue; write one like {"queue": "quakes/2"}`)
+	}
+
+	if err := do(r.Context(), jobs[0], c); err != nil {
+		return nil, err
+	}
+
+	return Done{Done: true}, nil
+}

@@ -1,0 +1,90 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// The names of what can be asked about, in queries, paths and labels.
+const (
+	jobKey   = "job"
+	queueKey = "queue"
+)
+
+// Route is a request that is answered.
+type Route struct {
+	// Method and Path are as in the patterns of [http.ServeMux]; a path that ends in a slash has all below it. Every method
+	// but GET changes something: a web page of another origin is refused, and the body must be JSON.
+	Method, Path string
+	// Open says that no token is needed.
+	Open bool
+	// Serve answers. The request's body is bounded and its context ends in time; see [Answer].
+	Serve http.HandlerFunc
+}
+
+// routes are all that is served. A new route has a line here, and its place in openapi.json.
+func (h *handler) routes() []Route {
+	return append([]Route{
+		{Method: http.MethodGet, Path: "/healthz", Open: true, Serve: h.health},
+		{Method: http.MethodGet, Path: "/readyz", Open: true, Serve: h.ready},
+		{Method: http.MethodGet, Path: "/metrics", Serve: h.metrics()},
+		{Method: http.MethodGet, Path: "/api/v1/openapi.json", Serve: h.openAPI},
+		{Method: http.MethodGet, Path: "/api/v1/status", Serve: h.answer(h.status)},
+		{Method: http.MethodGet, Path: "/api/v1/why", Serve: h.answer(h.why)},
+		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/pause", Serve: h.answer(h.pause)},
+		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/resume", Serve: h.answer(h.resume)},
+		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/seek", Serve: h.answer(h.seek)},
+		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/drain", Serve: h.answer(h.drain)},
+	}, h.o.Routes...)
+}
+
+// answer makes a handler of what returns a value or an error, for answers that are redacted.
+func (h *handler) answer(ask func(*http.Request) (any, error)) http.HandlerFunc {
+	return Answer(h.o.Redact, ask)
+}
+
+// Answer makes a handler of what returns a value, which is written as JSON, or an error, which is a [Problem]. Nil instead of
+// redact changes nothing.
+func Answer(redact func(string) string, ask func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusOK
+
+		v, err := ask(r)
+		if err != nil {
+			status, v = statusOf(err), Problem{Error: err.Error()}
+		}
+
+		text, err := json.Marshal(v)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+
+			return
+		}
+
+		if redact != nil {
+			text = []byte(redact(string(text)))
+		}
+
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+
+		_, _ = w.Write(append(text, '\n'))
+	}
+}
+
+// requestTime is how long a request may take; a seek waits for running work of its queue.
+const requestTime = 25 * time.Second
+
+// maxBody is the most of a request's body that is read.
+const maxBody = 64 << 10
+
+// bounded gives a request its bounds.
+func bounded(w http.ResponseWriter, r *http.Request) (*http.Request, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTime)
+	r = r.WithContext(ctx)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+
+	return r, cancel
+}
