@@ -42,13 +42,18 @@ func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer
 	w := m.p.w
 
 	w.mu.Lock()
-	late := m.p.revoked[l]
+	sought := m.p.seeks(l, c)
+	late := m.p.revoked[l] && !sought
 	w.mu.Unlock()
 
 	err := m.Member.Commit(ctx, l, c)
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
+	if sought && err == nil {
+		m.p.answered[l.Queue], m.p.seeking[l] = c, c.Next
+	}
 
 	if late && err == nil && !m.p.crashed {
 		w.breachf("I4", "%s commits %s in epoch %d after it was given up", m.p.name, l.Queue, l.Epoch)
@@ -60,6 +65,12 @@ func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer
 func (m *watchedMember) Pull(
 	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
 ) (consumer.Batch, error) {
+	m.p.w.mu.Lock()
+	if m.p.paused[l.Queue] && !m.p.crashed {
+		m.p.w.breachf("pause", "%s pulls %s, which is paused", m.p.name, l.Queue)
+	}
+	m.p.w.mu.Unlock()
+
 	m.pulling(l.Queue, 1)
 
 	defer m.pulling(l.Queue, -1)
@@ -88,7 +99,7 @@ func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, de
 	w, a := m.p.w, attemptOf(back)
 
 	w.mu.Lock()
-	w.returns("a send-back", back)
+	ownership := w.returns("a send-back", back)
 
 	if w.spec.ordered {
 		w.breachf("I7", "%s was sent back from an ordered job", back.ID)
@@ -100,7 +111,7 @@ func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, de
 	w.mu.Unlock()
 
 	err := m.Member.SendBack(ctx, back, delay)
-	w.returnedOne(a, err)
+	w.returnedOne(a, ownership, err)
 
 	return err
 }
@@ -109,7 +120,7 @@ func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, 
 	w, a := m.p.w, attemptOf(dead)
 
 	w.mu.Lock()
-	w.returns("a dead letter", dead)
+	ownership := w.returns("a dead letter", dead)
 
 	if !w.rejected[dead.ID] && c.Deliveries < w.spec.retry.Attempts {
 		w.breachf("I8", "%s is a dead letter after %d of %d deliveries", dead.ID, c.Deliveries, w.spec.retry.Attempts)
@@ -117,7 +128,7 @@ func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, 
 	w.mu.Unlock()
 
 	err := m.Member.DeadLetter(ctx, dead, c)
-	w.returnedOne(a, err)
+	w.returnedOne(a, ownership, err)
 
 	return err
 }
@@ -126,9 +137,14 @@ func attemptOf(m *pipeline.Message) attempt {
 	return attempt{place: place{queue: m.Origin.Queue, offset: m.Origin.Offset}, epoch: m.Origin.Epoch}
 }
 
-// returns checks that a message is handed back for a reason, and once. The caller holds mu.
-func (w *world) returns(what string, m *pipeline.Message) {
+// returns checks that a message is handed back for a reason, and once. It returns the number of the ownership under the
+// lease, which a seek ends. The caller holds mu.
+func (w *world) returns(what string, m *pipeline.Message) int {
 	a := attemptOf(m)
+
+	if w.spec.broadcast {
+		w.breachf("I1", "%s of %s from a broadcasting job", what, m.ID)
+	}
 
 	if !w.failed[a] {
 		w.breachf("cancelled is not failed", "%s of %s, of which nothing has failed", what, m.ID)
@@ -145,14 +161,17 @@ func (w *world) returns(what string, m *pipeline.Message) {
 			}
 		}
 	}
+
+	return w.resoughts[a.lease()]
 }
 
-func (w *world) returnedOne(a attempt, err error) {
+func (w *world) returnedOne(a attempt, ownership int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if err == nil {
+	if err == nil && ownership == w.resoughts[a.lease()] {
 		w.returned[a] = true
+		w.shut(a)
 	}
 }
 
@@ -164,7 +183,15 @@ func (w *world) onCommit(c consumertest.Commit) {
 	w.stats.commits++
 	w.notef("%s: commit %s epoch %d: %v (%v)", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, c.Err)
 
+	if c.Err == nil {
+		w.noteStart(c.Lease.Queue, c.Checkpoint.Next)
+	}
+
 	for _, r := range c.Covers {
+		if r.Offset < w.startAt[r.Queue] || c.Err != nil && !c.Stored && !w.spec.start.IsFirst() {
+			continue // left out by the start
+		}
+
 		if !r.Returned && !w.done[place{queue: r.Queue, offset: r.Offset}] {
 			w.breachf("I2", "%s commits %s: %v, which covers %d (%s) that is not finished", c.Instance, c.Lease.Queue,
 				c.Checkpoint, r.Offset, r.ID)
@@ -175,7 +202,8 @@ func (w *world) onCommit(c consumertest.Commit) {
 		return
 	}
 
-	if last, ok := w.commits[c.Lease]; ok && !growsFrom(last, c.Checkpoint) {
+	sought := w.living[c.Instance].seeks(c.Lease, c.Checkpoint)
+	if last, ok := w.commits[c.Lease]; ok && !growsFrom(last, c.Checkpoint) && !sought {
 		w.breachf("I3", "%s commits %s in epoch %d: %v after %v", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, last)
 	}
 

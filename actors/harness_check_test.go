@@ -22,21 +22,8 @@ func (p *proc) checkSnapshot(s *Snapshot) {
 	}
 
 	p.checkInboxes(s)
+	p.checkMailboxes(s)
 	p.checkOverdue()
-}
-
-// checkLimits is I9.
-func (p *proc) checkLimits(q *QueueStatus) {
-	w, l := p.w, p.w.spec.opts.Limits.OrDefaults()
-
-	if q.InFlight > l.Messages || q.InFlight > 1 && q.Bytes > l.Bytes || q.InFlight > 0 && q.Above+int64(q.InFlight) > l.Span+q.Above &&
-		int64(q.InFlight) > l.Span {
-		w.breachf("I9", "%s: %s holds %d messages, %d bytes, above %d; limits %+v", p.name, q.Queue, q.InFlight, q.Bytes, q.Above, l)
-	}
-
-	if q.Committed > q.Min || q.Min > q.Next || q.Next > q.End {
-		w.breachf("I9", "%s: the offsets of %s are out of order: %+v", p.name, q.Queue, *q)
-	}
 }
 
 // checkWhy is I12: whatever does not move has a reason, and the reason has an end.
@@ -57,22 +44,6 @@ func (p *proc) checkWhy(q *QueueStatus, now time.Time) {
 
 // pulls says whether a pull of the queue is under way.
 func (p *proc) pulls(q *QueueStatus) bool { return p.pulling[q.Queue] > 0 }
-
-// checkInboxes is I10: the inboxes of a channel hold no more than what all credit together can become there.
-func (p *proc) checkInboxes(s *Snapshot) {
-	w := p.w
-
-	limit := 0
-	for range s.Queues {
-		limit += w.spec.opts.Limits.OrDefaults().Messages
-	}
-
-	for i := range s.Channels {
-		if most := (limit + p.left) * w.spec.copies(); s.Channels[i].Waiting > most {
-			w.breachf("I10", "%s: %d messages wait for %s, with %d queues", p.name, s.Channels[i].Waiting, s.Channels[i].Name, len(s.Queues))
-		}
-	}
-}
 
 // copies is how many parts of one message can be on their way at a time.
 func (s *spec) copies() int {
@@ -153,6 +124,10 @@ func (w *world) checkBooks() {
 	defer w.mu.Unlock()
 
 	for id := range w.expected {
+		if w.leftOut(id, last[id]) {
+			continue
+		}
+
 		ends := dead[id]
 		if w.done[last[id]] && dead[id] == 0 {
 			ends++

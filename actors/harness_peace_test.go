@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/consumertest"
 )
 
@@ -27,6 +26,8 @@ func (p *plan) heal() {
 	if len(p.procs) == 0 {
 		p.begin(names()[0])
 	}
+
+	p.resumeAll()
 }
 
 // settle is I5: it waits until everything is finished and committed, for a bounded time.
@@ -60,8 +61,8 @@ func (p *plan) settle() {
 func (p *plan) behind() []string {
 	var behind []string
 
-	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
-		for _, s := range p.b.Standings(harnessGroup, topic) {
+	for _, topic := range p.topics() {
+		for _, s := range p.b.StandingsOf(harnessGroup, p.member(), topic) {
 			if c := s.Checkpoint.With(s.Returned...); c.Next != s.End {
 				behind = append(behind, fmt.Sprintf("%s at %v of %d", s.Queue, c, s.End))
 			}
@@ -106,5 +107,8 @@ func (p *plan) restart() {
 	p.begin(names()[1])
 	<-time.After(20 * time.Second)
 	p.look()
-	p.stop(names()[1], 0)
+
+	for _, name := range names() {
+		p.stop(name, 0)
+	}
 }

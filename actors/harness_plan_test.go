@@ -28,7 +28,18 @@ type plan struct {
 func (w *world) play() {
 	p := &plan{world: w, procs: make(map[string]*proc), trouble: w.rnd.IntN(3)}
 	p.publish(1 + w.rnd.IntN(60))
+
+	if !w.spec.start.IsFirst() {
+		<-time.After(1 + p.upTo(15*time.Second))
+		p.publish(1 + w.rnd.IntN(20))
+		<-time.After(1)
+	}
+
 	p.begin(names()[0])
+
+	if w.lasts > 0 {
+		p.trouble = 2
+	}
 
 	if p.trouble > 0 {
 		w.faulty.Store(true)
@@ -36,6 +47,12 @@ func (w *world) play() {
 		for range 3 + w.rnd.IntN(15) {
 			p.step()
 			p.pass()
+			p.look()
+		}
+
+		for time.Since(w.began) < w.lasts {
+			p.step()
+			<-time.After(p.upTo(3 * time.Minute))
 			p.look()
 		}
 	}
@@ -68,6 +85,7 @@ func (p *plan) publish(n int) {
 
 		p.mu.Lock()
 		p.expected[m.ID] = leaves
+		p.born[m.ID] = time.Since(p.began)
 		p.mu.Unlock()
 
 		messages[i] = m
@@ -96,7 +114,7 @@ func (p *plan) upTo(d time.Duration) time.Duration { return time.Duration(p.rnd.
 
 // step makes one thing happen.
 func (p *plan) step() {
-	switch p.rnd.IntN(10) {
+	switch p.rnd.IntN(12) {
 	case 0, 1:
 		p.publish(1 + p.rnd.IntN(40))
 	case 2, 3:
@@ -113,6 +131,8 @@ func (p *plan) step() {
 		if p.trouble > 1 {
 			p.crash(names()[p.rnd.IntN(3)])
 		}
+	case 10, 11:
+		p.ask()
 	}
 }
 
@@ -148,7 +168,8 @@ func (p *plan) drawFaults() consumertest.Faults {
 		f.Gaps = []int64{1, 3, 100, 1_000_000}
 	}
 
-	if p.trouble > 1 && p.rnd.IntN(3) == 0 {
+	// A broker that says that nothing is stored makes a group begin where its job says, which is not always the first offset.
+	if p.trouble > 1 && p.rnd.IntN(3) == 0 && p.spec.start.IsFirst() {
 		f.Wrong = p.rnd.Float64()
 		f.Answers = []consumertest.Answer{consumertest.AnswerMinusOne}
 
@@ -164,7 +185,7 @@ func (p *plan) drawFaults() consumertest.Faults {
 func (p *plan) queues() []pipeline.Queue {
 	var queues []pipeline.Queue
 
-	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
+	for _, topic := range p.topics() {
 		for _, s := range p.b.Standings(harnessGroup, topic) {
 			queues = append(queues, s.Queue)
 		}
@@ -210,7 +231,29 @@ func (p *plan) storm() {
 	}
 }
 
+// topics are what the group reads.
+func (p *plan) topics() []string {
+	if p.spec.broadcast {
+		return []string{"in"}
+	}
+
+	return []string{"in", consumer.RetryTopic(harnessGroup)}
+}
+
+// member is under whose name the offsets are stored; empty means the group's.
+func (p *plan) member() string {
+	if p.spec.broadcast {
+		return names()[0]
+	}
+
+	return ""
+}
+
 func (p *plan) begin(name string) {
+	if p.spec.broadcast {
+		name = names()[0]
+	}
+
 	if old := p.procs[name]; old != nil {
 		if old.r.Report() == nil {
 			return

@@ -35,12 +35,22 @@ type proc struct {
 	// pulling counts the pulls under way; left is how many unfinished messages the job has given up.
 	pulling map[pipeline.Queue]int
 	left    int
+	// ends counts queues that were to end; paused are the queues that must not be pulled, sought those that are to go on at
+	// another offset, seeking the ownerships that have ended for that.
+	ends    int
+	paused  map[pipeline.Queue]bool
+	sought  map[pipeline.Queue]pipeline.Offset
+	seeking map[consumer.Lease]pipeline.Offset
 }
 
 // job makes the pipeline's job of the spec, as this process runs it.
 func (p *proc) job() pipeline.Job {
 	s := p.w.spec
-	job := pipeline.Job{Name: harnessGroup, Source: pipeline.Source{Topics: []string{"in"}}, Retry: s.retry}
+	job := pipeline.Job{
+		Name:   harnessGroup,
+		Source: pipeline.Source{Topics: []string{"in"}, Start: s.start, Broadcast: s.broadcast},
+		Retry:  s.retry,
+	}
 
 	for i := range s.channels {
 		c := &s.channels[i]
@@ -89,8 +99,21 @@ func (w *world) start(name string) *proc {
 		answered: make(map[pipeline.Queue]consumer.Checkpoint),
 		starts:   make(map[consumer.Lease]consumer.Checkpoint),
 		pulling:  make(map[pipeline.Queue]int),
+		paused:   make(map[pipeline.Queue]bool),
+		sought:   make(map[pipeline.Queue]pipeline.Offset),
+		seeking:  make(map[consumer.Lease]pipeline.Offset),
 	}
 	p.r = &Running{done: make(chan struct{})}
+
+	w.mu.Lock()
+	w.notef("%s starts", name)
+	w.living[name] = p
+
+	if len(w.born) > 0 && w.joined == 0 {
+		w.joined = time.Since(w.began)
+	}
+	w.mu.Unlock()
+
 	opts := w.spec.opts
 	opts.Instance = name
 	opts.Logger = zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "what"}), traceWriter{w}, zap.ErrorLevel))
@@ -106,10 +129,6 @@ func (w *world) start(name string) *proc {
 	if p.r.pid, err = p.r.system.Root.SpawnNamed(top, harnessGroup); err != nil {
 		w.t.Fatal(err)
 	}
-
-	w.mu.Lock()
-	w.notef("%s starts", name)
-	w.mu.Unlock()
 
 	return p
 }
@@ -154,6 +173,8 @@ func (p *proc) on(e Event) {
 		w.onHung(p, e)
 	case *MessageDead:
 		w.notef("%s: dead %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
+	case *MessageDropped:
+		w.onDropped(p, e)
 	case *MessageReturned:
 		w.notef("%s: returned %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
 	case *JobStopped:
@@ -176,13 +197,42 @@ func (p *proc) onAssigned(e *QueueAssigned) {
 		w.breachf("double ownership", "%s has %s in epoch %d and now in %d", p.name, e.Queue, epoch, e.Epoch)
 	}
 
-	if e.From < p.known[e.Queue] && !p.followed[e.Queue] {
+	lease := consumer.Lease{Queue: e.Queue, Epoch: e.Epoch}
+	_, sought := p.seeking[lease]
+
+	if sought {
+		delete(p.seeking, lease)
+		delete(p.revoked, lease)
+		w.resought(lease, e.From)
+	} else {
+		delete(p.paused, e.Queue) // a pause does not outlive an ownership
+	}
+
+	if e.From < p.known[e.Queue] && !p.followed[e.Queue] && !sought {
 		w.breachf("I3", "%s goes back in %s from %d to %d", p.name, e.Queue, p.known[e.Queue], e.From)
 	}
 
 	p.owned[e.Queue] = e.Epoch
 	p.known[e.Queue], p.followed[e.Queue] = e.From, false
-	p.starts[consumer.Lease{Queue: e.Queue, Epoch: e.Epoch}] = p.answered[e.Queue]
+	p.starts[lease] = p.answered[e.Queue]
+}
+
+// onDropped is the end of a failed message of a broadcasting job. The caller holds mu.
+func (w *world) onDropped(p *proc, e *MessageDropped) {
+	w.notef("%s: dropped %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
+
+	a := attempt{place: place{queue: e.Queue, offset: e.Offset}, epoch: p.owned[e.Queue]}
+
+	if !w.spec.broadcast {
+		w.breachf("I1", "%s drops %s and is no broadcast", p.name, e.MessageID)
+	}
+
+	if !w.failed[a] {
+		w.breachf("cancelled is not failed", "%s drops %s, of which nothing has failed", p.name, e.MessageID)
+	}
+
+	w.done[a.place], w.returned[a] = true, true
+	w.shut(a)
 }
 
 func (p *proc) onRevoked(e *QueueRevoked, returned []consumer.Run) {
@@ -194,6 +244,11 @@ func (p *proc) onRevoked(e *QueueRevoked, returned []consumer.Run) {
 	p.revoked[lease] = true
 	p.known[e.Queue] = e.Committed
 	p.left += e.Unfinished
+	p.ends++
+
+	if to, ok := p.sought[e.Queue]; ok {
+		p.seeking[lease] = to
+	}
 
 	if e.Err != nil || e.Unfinished > 0 {
 		return

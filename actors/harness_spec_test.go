@@ -12,12 +12,15 @@ import (
 // spec is a random job, as data: what its stages make of a message depends on nothing but the seed and the message's path,
 // so that the ends that a message must reach are known before it is published.
 type spec struct {
-	queues   int
-	channels []channelSpec
-	ordered  bool
-	retry    pipeline.RetryPolicy
-	opts     Options
-	mood     mood
+	queues int
+	// start is where the group begins; broadcast: there is one process, which reads all of it and drops what fails.
+	start     pipeline.Start
+	broadcast bool
+	channels  []channelSpec
+	ordered   bool
+	retry     pipeline.RetryPolicy
+	opts      Options
+	mood      mood
 	// poison is how many in a thousand messages fail for good.
 	poison uint64
 }
@@ -71,7 +74,7 @@ type mood struct {
 	fail, again, reject, panics, hang, slow, heed, partial, late float64
 }
 
-func newSpec(rnd *rand.Rand) *spec {
+func newSpec(rnd *rand.Rand, now time.Time) *spec {
 	s := &spec{queues: 1 + rnd.IntN(4), ordered: rnd.IntN(2) == 0, poison: uint64(rnd.IntN(3) * 30)}
 	s.retry = pipeline.RetryPolicy{Attempts: 1 + rnd.IntN(5)}
 
@@ -104,6 +107,14 @@ func newSpec(rnd *rand.Rand) *spec {
 	}
 
 	s.drawChannels(rnd)
+	s.broadcast = rnd.IntN(6) == 0
+
+	switch rnd.IntN(4) {
+	case 0:
+		s.start = pipeline.Last
+	case 1:
+		s.start = pipeline.StartAt(now.Add(time.Duration(rnd.IntN(20000)) * time.Millisecond))
+	}
 
 	return s
 }

@@ -22,6 +22,8 @@ type world struct {
 	t     *testing.T
 	seed  uint64
 	began time.Time
+	// lasts is how long the trouble lasts at least; 0 means a few steps.
+	lasts time.Duration
 	// rnd belongs to the goroutine that plays the plan.
 	rnd  *rand.Rand
 	spec *spec
@@ -51,6 +53,17 @@ type world struct {
 	started   map[orderSlot]pipeline.Offset
 	lastWrite map[orderSlot]map[pipeline.Offset]int
 	writes    int
+	// open are the offsets of an ownership that have started and are not done.
+	open map[consumer.Lease]map[pipeline.Offset]struct{}
+	// resoughts counts the seeks under a lease.
+	resoughts map[consumer.Lease]int
+	// born says how long after the begin a message was published, joined when the first process started, startAt where the
+	// group begins in a queue if not at the first offset.
+	born    map[string]time.Duration
+	joined  time.Duration
+	startAt map[pipeline.Queue]pipeline.Offset
+	// living are the processes by name, for what is seen from the broker's side.
+	living map[string]*proc
 	// commits are the last checkpoints, by lease.
 	commits map[consumer.Lease]consumer.Checkpoint
 	broken  []string
@@ -134,8 +147,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 		started:   make(map[orderSlot]pipeline.Offset),
 		lastWrite: make(map[orderSlot]map[pipeline.Offset]int),
 		commits:   make(map[consumer.Lease]consumer.Checkpoint),
+		open:      make(map[consumer.Lease]map[pipeline.Offset]struct{}),
+		resoughts: make(map[consumer.Lease]int),
+		born:      make(map[string]time.Duration),
+		startAt:   make(map[pipeline.Queue]pipeline.Offset),
+		living:    make(map[string]*proc),
 	}
-	w.spec = newSpec(w.rnd)
+	w.spec = newSpec(w.rnd, w.began)
 	w.b = consumertest.NewBroker(consumertest.Config{
 		Seed: seed, RetryQueues: 1 + w.rnd.IntN(2), Hold: time.Duration(1+w.rnd.IntN(15)) * time.Second,
 		Patience: time.Duration(1+w.rnd.IntN(15)) * time.Second, OnCommit: w.onCommit,
@@ -224,6 +242,11 @@ func (w *world) begin(ctx context.Context, p *proc, channel, stage int, key stri
 
 		if from, ok := p.starts[r.lease()]; ok && from.Finished(r.offset) {
 			w.breachf("I6", "%s at %s %d runs again, though the checkpoint %v says that it is finished", r.id, r.queue, r.offset, from)
+		}
+
+		if !c.hung && !p.crashed && !p.revoked[r.lease()] {
+			w.checkSpan(r)
+			w.checkStart(r)
 		}
 	}
 
@@ -343,6 +366,7 @@ func (w *world) pass(r ref) {
 
 	if len(w.expected[r.id]) == 0 {
 		w.done[r.place] = true
+		w.shut(r.attempt)
 	}
 }
 
@@ -363,5 +387,6 @@ func (w *world) settle(r ref) {
 	}
 
 	w.complete[r.lease()][r.offset] = true
+	w.shut(r.attempt)
 	w.done[r.place] = true
 }

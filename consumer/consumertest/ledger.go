@@ -124,7 +124,10 @@ type Standing struct {
 }
 
 // Standings returns how far a group is in each queue of a topic.
-func (b *Broker) Standings(group, topic string) []Standing {
+func (b *Broker) Standings(group, topic string) []Standing { return b.StandingsOf(group, "", topic) }
+
+// StandingsOf is Standings for one broadcasting member of a group, whose offsets are its own; no instance means the group.
+func (b *Broker) StandingsOf(group, instance, topic string) []Standing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
@@ -132,7 +135,7 @@ func (b *Broker) Standings(group, topic string) []Standing {
 	standings := make([]Standing, len(b.topics[topic]))
 
 	for i, log := range b.topics[topic] {
-		c, ok := g.stored[""][log.queue]
+		c, ok := g.stored[instance][log.queue]
 		standings[i] = Standing{
 			Queue: log.queue, First: log.first, End: log.end,
 			Checkpoint: clone(c), Stored: ok, Returned: slices.Clone(g.returned[log.queue]),

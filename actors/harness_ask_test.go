@@ -1,0 +1,163 @@
+package actors
+
+import (
+	"context"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// askPatience bounds a request of the plan: a seek waits for the end of what runs, and for the broker.
+const askPatience = 5 * time.Minute
+
+// ask pauses, resumes or seeks a queue of some process.
+func (p *plan) ask() {
+	proc := p.procs[names()[p.rnd.IntN(3)]]
+	queues := p.queues()
+	q := queues[p.rnd.IntN(len(queues))]
+
+	if proc == nil || proc.r.Report() != nil {
+		return
+	}
+
+	switch p.rnd.IntN(4) {
+	case 0:
+		p.resume(proc, q)
+	case 1:
+		p.pause(proc, q)
+	default:
+		p.seek(proc, q)
+	}
+}
+
+func (p *plan) pause(proc *proc, q pipeline.Queue) {
+	if err := proc.r.Pause(p.t.Context(), q, "the plan"); err != nil {
+		return // it is somebody else's
+	}
+
+	synctest.Wait() // its pull-queue actor has heard of it
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.notef("%s is to pause %s", proc.name, q)
+
+	if _, ok := proc.owned[q]; ok {
+		proc.paused[q] = true
+	}
+}
+
+func (p *plan) resume(proc *proc, q pipeline.Queue) {
+	p.mu.Lock()
+	p.notef("%s is to resume %s", proc.name, q)
+	delete(proc.paused, q)
+	p.mu.Unlock()
+
+	_ = proc.r.Resume(p.t.Context(), q) // it may be somebody else's
+}
+
+// seek moves a queue back, to an offset that the group has committed: what lies above is done again, nothing is left out.
+func (p *plan) seek(proc *proc, q pipeline.Queue) {
+	for _, s := range p.b.StandingsOf(harnessGroup, p.member(), q.Topic) {
+		if s.Queue != q || !s.Stored {
+			continue
+		}
+
+		p.mu.Lock()
+		first := max(s.First, p.startAt[q])
+		_, pending := proc.sought[q]
+		p.mu.Unlock()
+
+		if pending || s.Checkpoint.Next < first {
+			return
+		}
+
+		to := first + pipeline.Offset(p.rnd.Int64N(int64(s.Checkpoint.Next-first)+1))
+
+		p.mu.Lock()
+		p.notef("%s is to seek %s to %d", proc.name, q, to)
+		proc.sought[q] = to
+		p.mu.Unlock()
+
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), askPatience)
+			defer cancel()
+
+			err := proc.r.Seek(ctx, q, to)
+
+			p.mu.Lock()
+			defer p.mu.Unlock()
+
+			p.notef("%s has sought %s: %v", proc.name, q, err)
+			delete(proc.sought, q)
+
+			if ctx.Err() != nil {
+				p.breachf("seek", "%s has not answered a seek of %s after %s", proc.name, q, askPatience)
+			}
+		}()
+	}
+}
+
+// seeks says whether a commit is the one that a seek makes between two ownerships under one lease, or before the first. The
+// caller holds mu.
+func (p *proc) seeks(l consumer.Lease, c consumer.Checkpoint) bool {
+	to, ok := p.seeking[l]
+
+	if _, owned := p.owned[l.Queue]; !ok && !owned {
+		to, ok = p.sought[l.Queue]
+	}
+
+	return ok && c.Next == to && len(c.Done) == 0
+}
+
+// resought forgets what the former ownership under a lease has done from an offset on: it is to be done again. The caller
+// holds the world's mu.
+func (w *world) resought(l consumer.Lease, from pipeline.Offset) {
+	for o := range w.complete[l] {
+		if o >= from {
+			delete(w.complete[l], o)
+		}
+	}
+
+	for _, attempts := range []map[attempt]bool{w.returned, w.failed} {
+		for a := range attempts {
+			if a.lease() == l && a.offset >= from {
+				delete(attempts, a)
+			}
+		}
+	}
+
+	for a := range w.got {
+		if a.lease() == l && a.offset >= from {
+			delete(w.got, a)
+		}
+	}
+
+	for s := range w.started {
+		if s.lease == l {
+			delete(w.started, s)
+		}
+	}
+
+	for s := range w.lastWrite {
+		if s.lease == l {
+			delete(w.lastWrite, s)
+		}
+	}
+
+	delete(w.open, l)
+	w.resoughts[l]++
+}
+
+// resumeAll ends every pause, for the peace.
+func (p *plan) resumeAll() {
+	for _, name := range names() {
+		if proc := p.procs[name]; proc != nil && proc.r.Report() == nil {
+			for _, q := range p.queues() {
+				p.resume(proc, q)
+			}
+		}
+	}
+}
