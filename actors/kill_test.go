@@ -85,6 +85,15 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		kills = 8
 	}
 
+	if many := os.Getenv("MILLRACE_KILLS"); many != "" {
+		n, err := strconv.Atoi(many)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		kills = n
+	}
+
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 
@@ -243,6 +252,7 @@ func repeatsWithinBounds(t *testing.T, lives []*lived) {
 	var (
 		repeats []int
 		total   int
+		shares  histogram
 	)
 
 	for i, l := range lives {
@@ -255,6 +265,7 @@ func repeatsWithinBounds(t *testing.T, lives []*lived) {
 			t.Errorf("%d messages were done again after kill %d; %d were done since the last checkpoint", l.repeated, i, l.since)
 		case !l.clean:
 			repeats = append(repeats, l.repeated)
+			shares.add(l.repeated, l.since+killInFlight)
 		}
 	}
 
@@ -263,5 +274,6 @@ func repeatsWithinBounds(t *testing.T, lives []*lived) {
 	if len(repeats) > 0 {
 		t.Logf("repeats a kill, of %d kills and %d writes: median %d, p90 %d, most %d; all: %v", len(repeats), total,
 			repeats[len(repeats)/2], repeats[len(repeats)*9/10], repeats[len(repeats)-1], repeats)
+		t.Logf("repeats a kill, as a share of the bound of I6:\n%s", &shares)
 	}
 }
