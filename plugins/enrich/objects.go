@@ -14,12 +14,13 @@ type builder struct {
 	key    string         // the column of the keys
 	places map[string]int // of the columns
 	all    bool           // every object may bring new columns
+	inBody bool           // cells are JSON
 }
 
 func parseJSON(text []byte, o Options) (*table, error) {
 	b := builder{
 		table: &table{columns: o.Columns, rows: make(map[string]row)}, key: o.Column,
-		places: make(map[string]int, len(o.Columns)), all: len(o.Columns) == 0,
+		places: make(map[string]int, len(o.Columns)), all: len(o.Columns) == 0, inBody: o.Into.InBody(),
 	}
 
 	for i, name := range o.Columns {
@@ -61,12 +62,29 @@ func (b *builder) object(object map[string]json.RawMessage) error {
 
 		r = r[:max(len(r), at+1)] // a row of new columns; those before it are shorter
 
-		if r[at], err = plain(raw); err != nil {
+		if r[at], err = b.cell(raw); err != nil {
 			return err
 		}
 	}
 
 	return b.table.add(key.text, r)
+}
+
+// cell is a value of JSON as it goes into messages.
+func (b *builder) cell(raw json.RawMessage) (cell, error) {
+	if !b.inBody {
+		return plain(raw)
+	}
+
+	if string(raw) == "null" {
+		return cell{}, nil
+	}
+
+	var line bytes.Buffer // so that a table in many lines does not make bodies of many lines
+
+	err := json.Compact(&line, raw)
+
+	return cell{line.String(), true}, err //nolint:wrapcheck // cannot be: it was read by the same package
 }
 
 // place returns where a column stands, if it is wanted.

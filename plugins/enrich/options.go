@@ -10,7 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/internal/place"
 	"github.com/millrace/millrace/plugins/internal/value"
 )
 
@@ -28,8 +30,11 @@ type Options struct {
 	Column string `help:"The column that the key is looked up in; the first one of CSV." option:"column"`
 	// Columns are those that the message gets. None: all but Column.
 	Columns []string `help:"The columns that the message gets; all others when none is named." option:"columns"`
-	// Into is where they go. The zero value is properties of the names of the columns.
-	Into Place `default:"props" help:"Where the columns go: props, or props.NAME for properties named NAME.COLUMN." option:"into"`
+	// Types says what the texts of CSV are that go into bodies. Columns that it does not name are texts.
+	Types map[string]Type `help:"What columns of CSV are in the body: text, number or bool; text when left out." option:"types"`
+	// Into is where they go: props, props.NAME for properties named NAME.COLUMN, body, or body.NAME for an object there. The
+	// zero value is props.
+	Into place.Place `default:"props" help:"Where the columns go: props, props.NAME, body or body.NAME." option:"into"`
 	// Missing says what becomes of a message whose key is not in the table. The zero value lets it pass as it is.
 	Missing Missing `default:"pass" help:"What becomes of a message that has no row." option:"missing"`
 	// Reload is how often the file is looked at, when messages come. The zero value is 10 s.
@@ -45,8 +50,12 @@ func Doc() plugins.Doc {
 		Text: "The table is CSV with a line of names on top, or JSON: a list of objects, or objects one after the other. A " +
 			"key that is in it twice is a mistake. It is read before the job starts, and again when the time or the size of " +
 			"the file has changed: all lanes go on with the old one until the new one is there. One that cannot be read is " +
-			"logged, and the old one stays. Replace the file by renaming a complete one, so that no half of it is ever read.",
-		Example: "enrich: { table: stations.csv, key: body.station, columns: [name], into: props.station, missing: reject }",
+			"logged, and the old one stays. Replace the file by renaming a complete one, so that no half of it is read.\n\n" +
+			"The columns become properties, named NAME.COLUMN for props.NAME, or fields of the JSON body: of the body itself, " +
+			"or of the object at body.NAME, which is made when it is missing. Fields that are there already are overwritten. " +
+			"There, values of a JSON table stay what they are, and those of CSV are texts, numbers or bools as types says. A " +
+			"null of JSON, and an empty number or bool of CSV, adds nothing.",
+		Example: "enrich: { table: stations.csv, key: body.station, columns: [name], into: body.station_data, missing: reject }",
 		Metrics: []plugins.Metric{
 			{Name: "matched", Help: "Messages with a row."},
 			{Name: "missed", Help: "Messages without one."},
@@ -71,10 +80,20 @@ func (o Options) Validate() error {
 		return errors.New("column: is required for JSON, whose columns have no order")
 	case o.format() == FormatJSON && o.Separator != "":
 		return errors.New("separator: is for CSV")
+	case len(o.Types) > 0 && o.format() == FormatJSON:
+		return errors.New("types: are for CSV; the values of JSON have their own")
+	case len(o.Types) > 0 && !o.Into.InBody():
+		return errors.New("types: are for a place in the body; properties are texts")
 	case utf8.RuneCountInString(o.Separator) > 1:
 		return fmt.Errorf("separator: %q is more than one character", o.Separator)
 	case o.Separator != "" && strings.ContainsAny(o.Separator, "\"\r\n\ufffd"):
 		return fmt.Errorf("separator: %q cannot be one", o.Separator)
+	}
+
+	for name := range o.Types {
+		if len(o.Columns) > 0 && !slices.Contains(o.Columns, name) {
+			return fmt.Errorf("types: %q is not among the columns; %s", name, pipeline.Suggest(name, o.Columns))
+		}
 	}
 
 	for i, name := range o.Columns {
@@ -124,6 +143,9 @@ func (o Options) format() Format {
 	}
 }
 
+// listed is the type of options that are one of a few words.
+const listed = "text"
+
 // Format is how a table is written.
 type Format uint8
 
@@ -145,7 +167,7 @@ var (
 func formats() []string { return []string{"auto", "csv", "json"} }
 
 // OptionType lists the formats.
-func (Format) OptionType() (name string, values []string) { return "text", formats() }
+func (Format) OptionType() (name string, values []string) { return listed, formats() }
 
 // UnmarshalText parses a name.
 func (f *Format) UnmarshalText(text []byte) error {
@@ -176,7 +198,7 @@ var (
 func missings() []string { return []string{"pass", "reject", "drop"} }
 
 // OptionType lists what can become of it.
-func (Missing) OptionType() (name string, values []string) { return "text", missings() }
+func (Missing) OptionType() (name string, values []string) { return listed, missings() }
 
 // UnmarshalText parses a name.
 func (m *Missing) UnmarshalText(text []byte) error {
@@ -195,28 +217,33 @@ func indexOf(names []string, text []byte) (int, error) {
 	return i, nil
 }
 
-// Place is where columns go: properties.
-type Place struct{ prefix string }
+// Type is what the texts in a column of CSV are.
+type Type uint8
 
-var (
-	_ encoding.TextUnmarshaler = (*Place)(nil)
-	_ plugins.Typed            = Place{}
+// What they can be.
+const (
+	// TypeText: texts.
+	TypeText Type = iota
+	// TypeNumber: numbers as JSON writes them. An empty text is none.
+	TypeNumber
+	// TypeBool: true and false. An empty text is neither.
+	TypeBool
 )
 
-// OptionType says that it is a place.
-func (Place) OptionType() (name string, values []string) { return "place", nil }
+var (
+	_ encoding.TextUnmarshaler = (*Type)(nil)
+	_ plugins.Typed            = Type(0)
+)
 
-// UnmarshalText parses props or props.NAME.
-func (p *Place) UnmarshalText(text []byte) error {
-	name, ok := strings.CutPrefix(string(text), "props")
-	if !ok || name != "" && (name[0] != '.' || len(name) == 1) {
-		return fmt.Errorf("%q is no place; it is props or props.NAME", text)
-	}
+func typeNames() []string { return []string{"text", "number", "bool"} }
 
-	p.prefix = ""
-	if name != "" {
-		p.prefix = name[1:] + "."
-	}
+// OptionType lists what they can be.
+func (Type) OptionType() (name string, values []string) { return listed, typeNames() }
 
-	return nil
+// UnmarshalText parses a name.
+func (t *Type) UnmarshalText(text []byte) error {
+	i, err := indexOf(typeNames(), text)
+	*t = Type(i)
+
+	return err
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/millrace/millrace/plugins/document"
 )
 
 // table is what was read of a file. It does not change.
@@ -20,7 +22,8 @@ type table struct {
 // row has a cell for each column of the table.
 type row []cell
 
-// cell is a text. One that is not there belongs to an object of JSON that does not have the column, or null in it.
+// cell is a text, or JSON where it goes into the body. One that is not there adds nothing: it belongs to an object of JSON that
+// does not have the column, or null in it, or is an empty number or bool of CSV.
 type cell struct {
 	text  string
 	there bool
@@ -82,6 +85,12 @@ func parseCSV(text []byte, o Options) (*table, error) {
 		return nil, err
 	}
 
+	for name := range o.Types {
+		if !slices.Contains(t.columns, name) {
+			return nil, fmt.Errorf("types: there is no column %q among %.200q", name, t.columns)
+		}
+	}
+
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -92,17 +101,59 @@ func parseCSV(text []byte, o Options) (*table, error) {
 			return nil, fmt.Errorf("%w", err)
 		}
 
-		cells := make(row, len(t.columns))
-		for i, at := range places[1:] {
-			cells[i] = cell{strings.Clone(record[at]), true} // alone, so that the rest of the line can go
+		cells, err := t.cells(record, places[1:], o)
+		if err == nil {
+			err = t.add(strings.Clone(record[places[0]]), cells)
 		}
 
-		if err := t.add(strings.Clone(record[places[0]]), cells); err != nil {
+		if err != nil {
 			line, _ := r.FieldPos(0)
 
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
+}
+
+// cells returns those of a line of CSV.
+func (t *table) cells(record []string, places []int, o Options) (row, error) {
+	r := make(row, len(t.columns))
+
+	for i, at := range places {
+		if !o.Into.InBody() {
+			r[i] = cell{strings.Clone(record[at]), true} // alone, so that the rest of the line can go
+
+			continue
+		}
+
+		var err error
+		if r[i], err = typed(record[at], o.Types[t.columns[i]]); err != nil {
+			return nil, fmt.Errorf("column %q: %w", t.columns[i], err)
+		}
+	}
+
+	return r, nil
+}
+
+// typed returns a text of CSV as JSON.
+func typed(text string, t Type) (cell, error) {
+	if t == TypeText {
+		return cell{string(document.AppendText(nil, text)), true}, nil
+	}
+
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return cell{}, nil
+	}
+
+	d, err := document.Parse([]byte(text))
+
+	switch {
+	case err != nil:
+	case t == TypeNumber && d.Root().Kind() == document.Number, t == TypeBool && d.Root().Kind() == document.Bool:
+		return cell{strings.Clone(text), true}, nil
+	}
+
+	return cell{}, fmt.Errorf("%.100q is no %s", text, typeNames()[t])
 }
 
 // find returns where wanted names stand among names.

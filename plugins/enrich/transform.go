@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins/document"
 	"github.com/millrace/millrace/plugins/internal/value"
 )
 
@@ -18,6 +19,12 @@ var ErrNoRow = errors.New("enrich: the table has no row for it")
 type Transform struct {
 	source *Source
 
+	// plan puts the columns of planned into bodies; nil where they go into properties.
+	plan    *document.Plan
+	planned *table
+	values  [][]byte
+	scratch []byte // holds the values of one message
+
 	matched, missed, reloads, failedReloads atomic.Int64
 }
 
@@ -27,7 +34,7 @@ var (
 )
 
 // Transform adds the columns of the row of m and emits it. It rejects m when its key is in a body that is no JSON, or has no row
-// where that is asked for ([ErrNoRow]).
+// where that is asked for ([ErrNoRow]), and when its body has no place for the columns.
 func (t *Transform) Transform(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
 	switch reloaded, err := t.source.refresh(); {
 	case err != nil: // it is logged, and the old table is good enough
@@ -60,10 +67,8 @@ func (t *Transform) Transform(_ context.Context, m *pipeline.Message, emit pipel
 		return emit(m)
 	}
 
-	for i, c := range cells {
-		if c.there {
-			m.SetProp(o.Into.prefix+table.columns[i], c.text)
-		}
+	if err := t.put(m, table, cells); err != nil {
+		return pipeline.Reject(fmt.Errorf("enrich: %w", err))
 	}
 
 	if err := emit(m); err != nil {
@@ -71,6 +76,74 @@ func (t *Transform) Transform(_ context.Context, m *pipeline.Message, emit pipel
 	}
 
 	t.matched.Add(1)
+
+	return nil
+}
+
+// put puts a row where it goes.
+func (t *Transform) put(m *pipeline.Message, table *table, cells row) error {
+	into := t.source.options.Into
+
+	if !into.InBody() {
+		prefix := ""
+		if name := into.Prop(); name != "" {
+			prefix = name + "."
+		}
+
+		for i, c := range cells {
+			if c.there {
+				m.SetProp(prefix+table.columns[i], c.text)
+			}
+		}
+
+		return nil
+	}
+
+	d, err := document.Of(m)
+	if err == nil && t.planned != table {
+		err = t.prepare(table)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	t.scratch = t.scratch[:0]
+	clear(t.values)
+
+	for i, c := range cells {
+		if c.there {
+			from := len(t.scratch)
+			t.scratch = append(t.scratch, c.text...)
+			t.values[i] = t.scratch[from:len(t.scratch):len(t.scratch)]
+		}
+	}
+
+	next, err := t.plan.Apply(d, t.values)
+	if err != nil {
+		return err //nolint:wrapcheck // names the place
+	}
+
+	m.Body = next.Source()
+	m.SetMemo(next)
+
+	return nil
+}
+
+// prepare makes the plan for the columns of a table.
+func (t *Transform) prepare(table *table) error {
+	var c document.Changes
+
+	for _, name := range table.columns {
+		c.Set = append(c.Set, t.source.options.Into.Path().Member(name))
+	}
+
+	plan, err := document.NewPlan(c)
+	if err != nil {
+		return err //nolint:wrapcheck // names the place
+	}
+
+	t.plan, t.planned, t.values = plan, table, make([][]byte, len(table.columns))
 
 	return nil
 }
