@@ -28,6 +28,8 @@ type Options struct {
 	// Conflict says what becomes of a row that is there already. The zero value updates where there is a Key, and fails
 	// otherwise.
 	Conflict Conflict `default:"auto" help:"What becomes of a row that is there; auto: update with a key." option:"conflict"`
+	// Parent says what becomes of a row that refers to one of another table which is not there. The zero value tries again.
+	Parent Parent `default:"retry" help:"What becomes of a row that refers to one that is not there." option:"missing_parent"`
 	// Connections is how many connections there are at most. The zero value is 4.
 	Connections int32 `default:"4" help:"The most connections at a time." option:"connections"`
 }
@@ -39,6 +41,8 @@ func Doc() plugins.Doc {
 		Text: "A batch is one transaction. A row that the table does not take, since a value has the wrong type or breaks a " +
 			"constraint, is rejected alone, and the others are written. Values go as text, which PostgreSQL turns into the " +
 			"column's type; lists and objects go as JSON, for columns of json and jsonb; what is not in a message is NULL.\n\n" +
+			"A row that refers to one which is not there (a foreign key) is tried again, since that one may be on its way; " +
+			"missing_parent: reject rejects it as the others.\n\n" +
 			"Delivery is at least once: a batch whose end was not heard of is written again. With a key, writing a row again " +
 			"changes nothing; without one it is there twice.",
 		Example: "sql: { dsn: 'postgres://miller:s3cret@localhost/quakes', table: quakes, key: [id], " +
@@ -47,6 +51,7 @@ func Doc() plugins.Doc {
 			{Name: "rows", Help: "Rows written, those that were there already included."},
 			{Name: "batches", Help: "Transactions tried."},
 			{Name: "rejected", Help: "Rows that the table does not take."},
+			{Name: "orphans", Help: "Rows to be tried again, since they refer to one that is not there."},
 			{Name: "reconnects", Help: "Times that all connections were given up since one was lost."},
 		},
 	}
@@ -153,6 +158,39 @@ func (c *Conflict) UnmarshalText(text []byte) error {
 	}
 
 	*c = Conflict(i)
+
+	return nil
+}
+
+// Parent says what becomes of a row that refers to one which is not there.
+type Parent uint8
+
+// What can become of it.
+const (
+	// ParentRetry: it is tried again, as long as the job's retries go.
+	ParentRetry Parent = iota
+	// ParentReject: the message is rejected.
+	ParentReject
+)
+
+var (
+	_ encoding.TextUnmarshaler = (*Parent)(nil)
+	_ plugins.Typed            = Parent(0)
+)
+
+// OptionType lists what can become of it.
+func (Parent) OptionType() (name string, values []string) { return "text", []string{"retry", "reject"} }
+
+// UnmarshalText parses retry or reject.
+func (p *Parent) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "retry":
+		*p = ParentRetry
+	case "reject":
+		*p = ParentReject
+	default:
+		return fmt.Errorf("%q is neither retry nor reject", text)
+	}
 
 	return nil
 }

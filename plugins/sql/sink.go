@@ -23,7 +23,7 @@ type Sink struct {
 	config    *pgxpool.Config
 	pool      atomic.Pointer[pgxpool.Pool] // nil while the sink is not open
 
-	rows, batches, rejected, reconnects atomic.Int64
+	rows, batches, rejected, orphans, reconnects atomic.Int64
 }
 
 var (
@@ -81,8 +81,9 @@ func (s *Sink) Open(ctx context.Context) error {
 	return nil
 }
 
-// Write writes a row for each message. What the table does not take fails alone, in a [*pipeline.BatchError] that rejects it; any
-// other error means that the batch is not in the table, or that its end was not heard of.
+// Write writes a row for each message. What the table does not take fails alone, in a [*pipeline.BatchError] that rejects it,
+// unless it only waits for a row of another table. Any other error means that the batch is not in the table, or that its end was
+// not heard of.
 func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	pool := s.pool.Load()
 	if pool == nil {
@@ -140,7 +141,8 @@ func (s *Sink) Close() error {
 // Meter returns what was written.
 func (s *Sink) Meter() map[string]int64 {
 	return map[string]int64{
-		"rows": s.rows.Load(), "batches": s.batches.Load(), "rejected": s.rejected.Load(), "reconnects": s.reconnects.Load(),
+		"rows": s.rows.Load(), "batches": s.batches.Load(), "rejected": s.rejected.Load(), "orphans": s.orphans.Load(),
+		"reconnects": s.reconnects.Load(),
 	}
 }
 

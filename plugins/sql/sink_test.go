@@ -29,6 +29,8 @@ func TestPostgreSQL(t *testing.T) {
 		"rejects the bad rows of many":        testManyBadRows,
 		"rejects what only the commit finds":  testDeferred,
 		"retries what is nobody's fault":      testLocked,
+		"waits for rows of other tables":      testOrphans,
+		"fails what it has not come to":       testBusy,
 		"notices wrong tables when it opens":  testOpen,
 		"tells no password":                   testSecret,
 		"writes names that need to be quoted": testQuoting,
@@ -309,16 +311,17 @@ func TestMistakesAreNamed(t *testing.T) {
 	good := map[string]any{"dsn": "postgres://me:hush@localhost/x", "table": "t", "columns": map[string]any{"n": "body.n"}}
 
 	for want, change := range map[string]map[string]any{
-		"dsn: is none; it looks like":                       {"dsn": "postgres://me:hush@local host/"},
-		`key: "id" is not among the columns: n`:             {"key": []any{"id"}},
-		"conflict: needs a key":                             {"conflict": "update"},
-		`conflict: "merge" is none of auto, update`:         {"conflict": "merge"},
-		"columns: a row needs one at least":                 {"columns": map[string]any{}},
-		`columns.n: unknown name "mag"`:                     {"columns": map[string]any{"n": "mag"}},
-		"connections: is negative":                          {"connections": -1},
-		"table: is the number 5, should be text":            {"table": 5},
-		"dsn: is a table, should be a single value":         {"dsn": map[string]any{"password": "hush"}},
-		`columns: is the text "body", should be a table of`: {"columns": "body"},
+		"dsn: is none; it looks like":                        {"dsn": "postgres://me:hush@local host/"},
+		`key: "id" is not among the columns: n`:              {"key": []any{"id"}},
+		"conflict: needs a key":                              {"conflict": "update"},
+		`conflict: "merge" is none of auto, update`:          {"conflict": "merge"},
+		"columns: a row needs one at least":                  {"columns": map[string]any{}},
+		`columns.n: unknown name "mag"`:                      {"columns": map[string]any{"n": "mag"}},
+		"connections: is negative":                           {"connections": -1},
+		`missing_parent: "wait" is neither retry nor reject`: {"missing_parent": "wait"},
+		"table: is the number 5, should be text":             {"table": 5},
+		"dsn: is a table, should be a single value":          {"dsn": map[string]any{"password": "hush"}},
+		`columns: is the text "body", should be a table of`:  {"columns": "body"},
 	} {
 		options := maps.Clone(good)
 		maps.Copy(options, change)
@@ -350,5 +353,5 @@ func ExampleSink() {
 	// A job opens, calls and closes the sink of a channel itself; this one does not connect.
 	quakes, err := sql.New(o)
 	fmt.Println(quakes.Meter(), err)
-	// Output: map[batches:0 reconnects:0 rejected:0 rows:0] <nil>
+	// Output: map[batches:0 orphans:0 reconnects:0 rejected:0 rows:0] <nil>
 }

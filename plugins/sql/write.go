@@ -47,7 +47,7 @@ func (w *write) all(ctx context.Context, indexes []int) {
 			return
 		}
 
-		w.reject(indexes[at], w.sink.place(err))
+		w.refuse(indexes[at], err)
 		indexes = slices.Delete(slices.Clone(indexes), at, at+1)
 	}
 
@@ -62,7 +62,7 @@ func (w *write) oneByOne(ctx context.Context, indexes []int) {
 		switch {
 		case err == nil:
 		case isData(err):
-			w.reject(i, w.sink.place(err))
+			w.refuse(i, err)
 		default:
 			w.fail(indexes[n:], err)
 
@@ -102,6 +102,18 @@ func (w *write) transaction(ctx context.Context, indexes []int) (at int, err err
 	return at, err
 }
 
+// refuse fails a row that the table does not take: for good, unless the row that it refers to may still come.
+func (w *write) refuse(i int, err error) {
+	if isOrphan(err) && w.sink.options.Parent == ParentRetry {
+		w.sink.orphans.Add(1)
+		w.failures.Fail(i, w.sink.place(err))
+
+		return
+	}
+
+	w.reject(i, w.sink.place(err))
+}
+
 func (w *write) reject(i int, err error) {
 	w.sink.rejected.Add(1)
 	w.failures.Fail(i, pipeline.Reject(err))
@@ -138,6 +150,13 @@ func isData(err error) bool {
 	default:
 		return false
 	}
+}
+
+// isOrphan reports whether a row refers to one that is not there.
+func isOrphan(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+
+	return ok && refusal.Code == "23503"
 }
 
 // isLost reports whether an error tells of the connection rather than of what was asked over it.

@@ -8,12 +8,15 @@ import (
 
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/expression"
 )
 
 // Transform is one lane of a [Limit].
 type Transform struct {
-	limit                     *Limit
-	passed, waited, waitedFor atomic.Int64
+	limit *Limit
+	scope expression.Scope
+
+	passed, waited, waitedFor, forgotten atomic.Int64
 }
 
 var (
@@ -36,8 +39,17 @@ func Lanes(o Options, clock plugins.Clock) (func() (pipeline.Transform, error), 
 func (l *Limit) Lane() (pipeline.Transform, error) { return &Transform{limit: l}, nil }
 
 // Transform waits for the turn of m and emits it. When the context ends first, m fails and its turn goes to others.
+// It rejects m when nobody can tell which rate m belongs to.
 func (t *Transform) Transform(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
-	booked, now, wait := t.limit.book(m)
+	of, err := t.limit.digestOf(m, &t.scope)
+	if err != nil {
+		return pipeline.Reject(fmt.Errorf("throttle: %w", err))
+	}
+
+	booked, now, wait := t.limit.book(of, m)
+	if booked.forgotten {
+		t.forgotten.Add(1)
+	}
 
 	if wait > 0 {
 		if err := t.wait(ctx, now, wait); err != nil {
@@ -67,5 +79,6 @@ func (t *Transform) wait(ctx context.Context, now time.Time, wait time.Duration)
 func (t *Transform) Meter() map[string]int64 {
 	return map[string]int64{
 		"passed": t.passed.Load(), "waited": t.waited.Load(), "waited_ms": time.Duration(t.waitedFor.Load()).Milliseconds(),
+		"forgotten": t.forgotten.Load(),
 	}
 }
