@@ -196,22 +196,24 @@ func TestWhatACrashHasLeftUnpackedIsPackedLater(t *testing.T) {
 func TestAFileThatCannotBePutAsideIsWrittenOn(t *testing.T) {
 	t.Parallel()
 
-	w := setup(t, Options{Rotate: Rotate{Size: 4}}).open(t)
-	w.write(t, "1")
+	for _, policy := range []Fsync{FsyncBatch, FsyncNever} { // what is put aside is synced whatever the policy is
+		w := setup(t, Options{Rotate: Rotate{Size: 4}, Fsync: policy}).open(t)
+		w.write(t, "1")
 
-	full := errors.New("the disk is gone")
-	w.disk.sync = full
+		full := errors.New("the disk is gone")
+		w.disk.sync = full
 
-	if err := w.sink.Write(t.Context(), batchOf("22", "33")); !errors.Is(cause(err), full) {
-		t.Errorf("the error is %v", err)
-	}
+		if err := w.sink.Write(t.Context(), batchOf("22", "33")); !errors.Is(cause(err), full) {
+			t.Errorf("the error is %v", err)
+		}
 
-	w.disk.sync = nil
-	w.write(t, "22", "33")
-	w.close(t)
+		w.disk.sync = nil
+		w.write(t, "22", "33")
+		w.close(t)
 
-	if got := w.folder(t); !maps.Equal(got, map[string]string{"lines-T.jsonl": "1\n", "lines.jsonl": "22\n33\n"}) {
-		t.Errorf("the folder holds %q", got)
+		if got := w.folder(t); !maps.Equal(got, map[string]string{"lines-T.jsonl": "1\n", "lines.jsonl": "22\n33\n"}) {
+			t.Errorf("the folder holds %q", got)
+		}
 	}
 }
 
@@ -243,5 +245,39 @@ func TestOptionsOfRotationAreChecked(t *testing.T) {
 
 	if _, err := New(Options{Path: "x", Compress: CompressGzip}, nil); err == nil {
 		t.Error("packing what is never put aside is no error")
+	}
+}
+
+func TestAnEmptyFileIsNotPutAside(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t, Options{Rotate: Rotate{Size: 4, Every: plugins.Duration(time.Hour)}}).open(t)
+	w.write(t, "1234567")
+	w.close(t)
+
+	if got := w.folder(t); !maps.Equal(got, map[string]string{"lines.jsonl": "1234567\n"}) {
+		t.Errorf("the folder holds %q", got)
+	}
+}
+
+func TestAFileThatSomebodyElseWritesToIsNotPutAside(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t, Options{Rotate: Rotate{Size: 4}}).open(t)
+	w.write(t, "1")
+
+	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = f.WriteString("of another\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	err = cause(w.sink.Write(t.Context(), batchOf("22", "33")))
+	if err == nil || !strings.Contains(err.Error(), "somebody else writes to it") || len(w.folder(t)) != 1 {
+		t.Errorf("the error is %v, the folder holds %q", err, w.folder(t))
 	}
 }

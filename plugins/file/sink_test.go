@@ -172,6 +172,24 @@ func TestAFailedBatchLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// What a failed batch has left may look like whole lines, which the next run would take for written.
+func TestCloseCutsOffWhatAFailedBatchHasLeft(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t, Options{}).open(t)
+	w.write(t, "1")
+
+	w.disk.tear, w.disk.truncate = true, syscall.EIO
+
+	if err := w.sink.Write(t.Context(), batchOf("22", "33")); !errors.Is(cause(err), syscall.ENOSPC) {
+		t.Fatalf("the error is %v", err)
+	}
+
+	w.disk.tear, w.disk.truncate = false, nil
+	w.close(t)
+	w.holds(t, "1\n")
+}
+
 func TestSyncFollowsThePolicy(t *testing.T) {
 	t.Parallel()
 
@@ -181,6 +199,10 @@ func TestSyncFollowsThePolicy(t *testing.T) {
 		for range 2 {
 			if err := w.sink.Write(t.Context(), batchOf("1")); err != nil {
 				t.Fatal(err)
+			}
+
+			if policy == FsyncBatch && w.disk.unsafe > 0 {
+				t.Errorf("a batch is said to be durable, and a power cut takes %d bytes of it", w.disk.unsafe)
 			}
 		}
 
@@ -192,6 +214,10 @@ func TestSyncFollowsThePolicy(t *testing.T) {
 
 		if got := [2]int{written, w.disk.syncs}; got != want {
 			t.Errorf("policy %d: syncs after two batches and after Close %v, want %v", policy, got, want)
+		}
+
+		if w.disk.unsafe > 0 {
+			t.Errorf("policy %d: after Close a power cut takes %d bytes", policy, w.disk.unsafe)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (w *world) holds(t *testing.T, want string) {
 	}
 }
 
-// faultyDisk fails the calls that its fields say, and counts the syncs.
+// faultyDisk fails the calls that its fields say, counts the syncs, and knows what a power cut would take.
 type faultyDisk struct {
 	handle
 
@@ -88,9 +88,12 @@ type faultyDisk struct {
 	sync     error
 	truncate error
 	syncs    int
+	unsafe   int // bytes that were written since the last sync
 }
 
 func (d *faultyDisk) Write(p []byte) (int, error) {
+	d.unsafe += len(p)
+
 	if !d.tear {
 		return d.handle.Write(p)
 	}
@@ -106,6 +109,8 @@ func (d *faultyDisk) Sync() error {
 	if d.sync != nil {
 		return d.sync
 	}
+
+	d.unsafe = 0
 
 	return d.handle.Sync()
 }
