@@ -75,13 +75,13 @@ func (t *Transform) change(m *pipeline.Message) (*document.Document, error) {
 	for i, set := range t.sets {
 		v, err := set.Eval(&t.scope)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", set, err)
+			return nil, fmt.Errorf("%s: %w", set.Excerpt(err), err)
 		}
 
 		from := len(t.scratch)
 
 		if t.scratch, err = v.AppendJSON(t.scratch); err != nil {
-			return nil, fmt.Errorf("%s: %w", set, err)
+			return nil, fmt.Errorf("%s: %w", set.Excerpt(err), err)
 		}
 
 		t.values[i] = t.scratch[from:len(t.scratch):len(t.scratch)]

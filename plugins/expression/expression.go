@@ -2,13 +2,11 @@ package expression
 
 import (
 	"encoding"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
@@ -68,25 +66,6 @@ func parse(text string, more Names, closures bool, options ...expr.Option) (Expr
 	}
 
 	return Expression{text: text, code: &code{program: program, reads: reads}}, nil
-}
-
-// oneLine is an error of expr-lang without the picture of the place below it.
-func oneLine(err error) error {
-	at, ok := errors.AsType[*file.Error](err)
-	if !ok {
-		return err
-	}
-
-	message := at.Message
-	if message == "unexpected token EOF" {
-		message = "the expression ends too early"
-	}
-
-	if at.Line > 1 {
-		return fmt.Errorf("%s (line %d, column %d)", message, at.Line, at.Column+1)
-	}
-
-	return fmt.Errorf("%s (column %d)", message, at.Column+1)
 }
 
 // OptionType says that it is an expression.
@@ -190,7 +169,7 @@ func (c Condition) Holds(s *Scope) (bool, error) {
 	}
 
 	if v.kind != kindBool {
-		return false, fmt.Errorf("%s is %s, not true or false", c.text, v.describe())
+		return false, fmt.Errorf("%s is %s, not true or false", excerpt(c.text, 0, 0), v.describe())
 	}
 
 	return v.num != 0, nil

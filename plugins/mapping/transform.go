@@ -141,7 +141,7 @@ func (t *Transform) body(m *pipeline.Message) ([]byte, error) {
 
 	v, err := e.Eval(&t.scope)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e, err)
+		return nil, fmt.Errorf("%s: %w", e.Excerpt(err), err)
 	}
 
 	if text, ok := v.Any().(string); ok && t.options.Raw {
@@ -150,7 +150,7 @@ func (t *Transform) body(m *pipeline.Message) ([]byte, error) {
 
 	body, err := v.AppendJSON(nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e, err)
+		return nil, fmt.Errorf("%s: %w", e.Excerpt(err), err)
 	}
 
 	return body, nil
@@ -164,12 +164,12 @@ func (t *Transform) text(e expression.Expression, old string) (string, error) {
 
 	v, err := e.Eval(&t.scope)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", e, err)
+		return "", fmt.Errorf("%s: %w", e.Excerpt(err), err)
 	}
 
 	text, err := v.Text()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", e, err)
+		return "", fmt.Errorf("%s: %w", e.Excerpt(err), err)
 	}
 
 	return text, nil

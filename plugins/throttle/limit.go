@@ -87,12 +87,12 @@ func (l *Limit) digestOf(m *pipeline.Message, scope *expression.Scope) (digest, 
 
 	v, err := l.per.Eval(scope)
 	if err != nil {
-		return digest{}, fmt.Errorf("%s: %w", l.per, err)
+		return digest{}, fmt.Errorf("%s: %w", l.per.Excerpt(err), err)
 	}
 
 	text, err := v.Text()
 	if err != nil {
-		return digest{}, fmt.Errorf("%s: %w", l.per, err)
+		return digest{}, fmt.Errorf("%s: %w", l.per.Excerpt(err), err)
 	}
 
 	sum := sha256.Sum256([]byte(text))
