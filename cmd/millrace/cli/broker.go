@@ -126,8 +126,8 @@ func connect(ctx context.Context, dir string) (*control.Client, *opened, error) 
 		}
 
 		if !exists(dir) {
-			return nil, nil, fmt.Errorf("there is no broker in %s; run a job on it, make a topic with `millrace topics create`, "+
-				"or name another one with --broker", dir)
+			return nil, nil, fmt.Errorf("there is no broker in %s; run a job on it, make a topic with "+
+				"`millrace topics create TOPIC`, or name another one with --broker", dir)
 		}
 
 		broker, err := open(embedded.Options{Dir: dir}) //nolint:contextcheck // opening takes none

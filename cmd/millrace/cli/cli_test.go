@@ -29,6 +29,7 @@ func TestWrongCommandLinesAreToldInOneLineWithTheCure(t *testing.T) {
 		"offsets reset a b/c first":    `"b/c" is no queue; write it like b/0`,
 		"version now":                  "unknown command",
 		"lint --jsn":                   "unknown flag: --jsn",
+		"--jsn":                        "millrace: unknown flag: --jsn; `millrace --help`",
 		"plugins file topic":           "accepts at most 1 arg(s), received 2",
 		"topics create in --queues no": "invalid argument",
 	} {

@@ -113,6 +113,10 @@ func (a *app) consume(ctx context.Context, c *control.Client, r control.Read, f 
 		err = nil
 	}
 
+	if err != nil && seen == 0 {
+		err = whetherTopic(ctx, c, r.Topic, err, "")
+	}
+
 	return errors.Join(err, out.Flush())
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/cmd/millrace/control"
 	"github.com/millrace/millrace/consumer/embedded"
+	"github.com/millrace/millrace/pipeline"
 )
 
 func (a *app) offsetsCommand() *cobra.Command {
@@ -24,8 +26,8 @@ func (a *app) offsetsCommand() *cobra.Command {
 		Short:   "Show how far groups are, or make one go on elsewhere",
 		GroupID: groupBroker,
 		Example: `  millrace offsets
-  millrace offsets quakes
-  millrace offsets reset quakes quakes/2 first`,
+  millrace offsets alerts
+  millrace offsets reset alerts quakes/2 first`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBroker(cmd.Context(), broker, func(ctx context.Context, c *control.Client) error {
@@ -43,9 +45,9 @@ func (a *app) offsetsCommand() *cobra.Command {
 		Long: `Reset makes a group go on at a position, in all queues of a topic or in one: first, last, an offset, a time such as
 2026-01-31T12:00:00Z, or how long ago, such as 90m. From there on everything is done again; everything below counts as finished.
 It works on running jobs, without a restart, as on groups that nobody works for.`,
-		Example: `  millrace offsets reset quakes first
-  millrace offsets reset quakes quakes/2 1204
-  millrace offsets reset quakes 90m`,
+		Example: `  millrace offsets reset alerts quakes first
+  millrace offsets reset alerts quakes/2 1204
+  millrace offsets reset alerts quakes 90m`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reset, err := resetOf(args[0], args[1], args[2])
@@ -93,6 +95,48 @@ func resetOf(group, what, position string) (control.Reset, error) {
 	return r, nil
 }
 
+// groupNames are the groups that have offsets or members.
+func groupNames(d embedded.Description) []string {
+	var names []string
+
+	for _, g := range d.Groups {
+		if len(g.Offsets)+len(g.Members) > 0 {
+			names = append(names, g.Name)
+		}
+	}
+
+	return names
+}
+
+// shownGroup is a group as it is written for scripts.
+type shownGroup struct {
+	Group   string        `json:"group"`
+	Members []string      `json:"members"`
+	Queues  []shownOffset `json:"queues"`
+}
+
+// shownOffset is how far a group is in a queue.
+type shownOffset struct {
+	Queue  string          `json:"queue"`
+	Offset pipeline.Offset `json:"offset"`
+	Lag    int64           `json:"lag"`
+}
+
+func shownGroups(groups []embedded.GroupInfo) []shownGroup {
+	all := []shownGroup{}
+
+	for _, g := range groups {
+		shown := shownGroup{Group: g.Name, Members: append([]string{}, g.Members...), Queues: []shownOffset{}}
+		for _, o := range g.Offsets {
+			shown.Queues = append(shown.Queues, shownOffset{Queue: o.Queue.String(), Offset: o.Next, Lag: o.Lag})
+		}
+
+		all = append(all, shown)
+	}
+
+	return all
+}
+
 func (a *app) listOffsets(ctx context.Context, c *control.Client, group string, asJSON bool) error {
 	d, err := c.Describe(ctx)
 	if err != nil {
@@ -101,6 +145,10 @@ func (a *app) listOffsets(ctx context.Context, c *control.Client, group string, 
 
 	groups := []embedded.GroupInfo{}
 
+	if known := groupNames(d); group != "" && !slices.Contains(known, group) {
+		return fmt.Errorf("there is no group %q; %s", group, pipeline.Suggest(group, known))
+	}
+
 	for _, g := range d.Groups {
 		if group == g.Name || group == "" && len(g.Offsets)+len(g.Members) > 0 {
 			groups = append(groups, g)
@@ -108,7 +156,7 @@ func (a *app) listOffsets(ctx context.Context, c *control.Client, group string, 
 	}
 
 	if asJSON {
-		return a.encode(groups)
+		return a.encode(shownGroups(groups))
 	}
 
 	rows := [][]string{{"GROUP", "QUEUE", "OFFSET", "LAG", "MEMBERS"}}

@@ -20,7 +20,7 @@ import (
 type produceFlags struct {
 	broker, key, tag string
 	props            map[string]string
-	asJSON           bool
+	asJSON, create   bool
 }
 
 // How many messages, and about how many bytes, are published at once.
@@ -43,12 +43,21 @@ as soon as no more is there, so that it can stand at the end of a pipe. Empty li
 With --json each line is a message as consume --json writes it: {"key": …, "tag": …, "props": {…}, "body": …}, where a body
 that is text is taken as it is and any other is the JSON document itself.
 
+A topic that is not there is a mistake, since a name is mistyped more easily than a topic forgotten; --create makes it, and
+the broker where there is none.
+
 It works beside running jobs; see run.`,
-		Example: `  echo '{"mag": 6.1}' | millrace produce quakes --key us2000d3km --tag major
+		Example: `  echo '{"mag": 6.1}' | millrace produce quakes --key us2000d3km --tag major --create
   millrace produce quakes quakes.jsonl
   millrace consume quakes --json | millrace produce copies --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.create {
+				if err := a.ensureTopic(cmd.Context(), f.broker, args[0]); err != nil {
+					return err
+				}
+			}
+
 			return a.withBroker(cmd.Context(), f.broker, func(ctx context.Context, c *control.Client) error {
 				return a.produce(ctx, c, args[0], args[1:], f)
 			})
@@ -60,6 +69,7 @@ It works beside running jobs; see run.`,
 	cmd.Flags().StringVarP(&f.tag, "tag", "t", "", "the tag of each message")
 	cmd.Flags().StringToStringVarP(&f.props, "prop", "p", nil, "a property of each message, as `name=value`; may be repeated")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "the lines are messages, not bodies")
+	cmd.Flags().BoolVar(&f.create, "create", false, "make the topic when it is missing")
 
 	return cmd
 }
@@ -73,6 +83,10 @@ func (a *app) produce(ctx context.Context, c *control.Client, topic string, file
 
 	for _, name := range files {
 		if err := a.produceFile(ctx, p, name); err != nil {
+			if p.published == 0 {
+				return err
+			}
+
 			return errors.Join(err, p.tell(a.Err))
 		}
 	}
@@ -201,7 +215,7 @@ func (p *producer) flush(ctx context.Context) error {
 	}
 
 	if err := p.client.Publish(ctx, p.topic, p.batch); err != nil {
-		return err //nolint:wrapcheck // it says what is wrong
+		return whetherTopic(ctx, p.client, p.topic, err, " (--create makes it)")
 	}
 
 	p.published += len(p.batch)

@@ -56,6 +56,10 @@ func (c *Command) root(registry *plugins.Registry) *cobra.Command {
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if !cmd.HasParent() {
+			return usagef("%w; `%s --help` lists the flags", err, cmd.Name())
+		}
+
 		return usagef("%s: %w; `%s --help` lists the flags", cmd.Name(), err, cmd.CommandPath())
 	})
 

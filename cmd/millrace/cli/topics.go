@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/millrace/millrace/cmd/millrace/control"
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/embedded"
+	"github.com/millrace/millrace/pipeline"
 )
 
 func (a *app) topicsCommand() *cobra.Command {
@@ -34,7 +36,7 @@ func (a *app) topicsCommand() *cobra.Command {
 				}
 
 				if asJSON {
-					return a.encode(d.Topics)
+					return a.encode(shownTopics(d, all))
 				}
 
 				_, err = io.WriteString(a.Out, topicTable(d, all))
@@ -67,6 +69,37 @@ as it is. Messages of one key are in one queue; the number of queues bounds how 
 }
 
 func (a *app) createTopic(ctx context.Context, broker, topic string, queues int) error {
+	return a.withNewBroker(ctx, broker, func(ctx context.Context, c *control.Client) error {
+		if err := c.CreateTopic(ctx, topic, queues); err != nil {
+			return err //nolint:wrapcheck // it says what is wrong
+		}
+
+		_, _ = fmt.Fprintf(a.Err, "topic %s has %s\n", topic, plural(queues, "queue"))
+
+		return nil
+	})
+}
+
+// ensureTopic makes a topic that is missing, and tells so. One that is there stays as it is.
+func (a *app) ensureTopic(ctx context.Context, broker, topic string) error {
+	return a.withNewBroker(ctx, broker, func(ctx context.Context, c *control.Client) error {
+		d, err := c.Describe(ctx)
+		if err != nil || slices.Contains(topicNames(d), topic) {
+			return err //nolint:wrapcheck // it says what is wrong
+		}
+
+		if err := c.CreateTopic(ctx, topic, newTopicQueues); err != nil {
+			return err //nolint:wrapcheck // as above
+		}
+
+		_, _ = fmt.Fprintf(a.Err, "made topic %s with %s\n", topic, plural(newTopicQueues, "queue"))
+
+		return nil
+	})
+}
+
+// withNewBroker is withBroker, but makes the broker where there is none.
+func (a *app) withNewBroker(ctx context.Context, broker string, use func(context.Context, *control.Client) error) error {
 	dir, err := a.directory(broker)
 	if err != nil {
 		return err
@@ -83,15 +116,30 @@ func (a *app) createTopic(ctx context.Context, broker, topic string, queues int)
 		}
 	}
 
-	return a.withBroker(ctx, broker, func(ctx context.Context, c *control.Client) error {
-		if err := c.CreateTopic(ctx, topic, queues); err != nil {
-			return err //nolint:wrapcheck // it says what is wrong
+	return a.withBroker(ctx, broker, use)
+}
+
+// topicNames are the topics that people have to do with.
+func topicNames(d embedded.Description) []string {
+	var names []string
+
+	for _, t := range d.Topics {
+		if !strings.HasPrefix(t.Name, consumer.RetryTopic("")) {
+			names = append(names, t.Name)
 		}
+	}
 
-		_, _ = fmt.Fprintf(a.Err, "topic %s has %s\n", topic, plural(queues, "queue"))
+	return names
+}
 
-		return nil
-	})
+// whetherTopic returns why something failed: that there is no such topic, with a cure, or else the error itself.
+func whetherTopic(ctx context.Context, c *control.Client, topic string, err error, cure string) error {
+	d, failed := c.Describe(ctx)
+	if failed != nil || slices.ContainsFunc(d.Topics, func(t embedded.TopicInfo) bool { return t.Name == topic }) {
+		return err
+	}
+
+	return fmt.Errorf("there is no topic %q; %s%s", topic, pipeline.Suggest(topic, topicNames(d)), cure)
 }
 
 // encode writes a value as JSON.
@@ -104,6 +152,39 @@ func (a *app) encode(v any) error {
 	}
 
 	return nil
+}
+
+// shownTopic is a topic as it is written for scripts.
+type shownTopic struct {
+	Topic  string       `json:"topic"`
+	Queues []shownQueue `json:"queues"`
+}
+
+// shownQueue is a queue that holds messages from First to, and without, End.
+type shownQueue struct {
+	Queue string          `json:"queue"`
+	First pipeline.Offset `json:"first"`
+	End   pipeline.Offset `json:"end"`
+	Bytes int64           `json:"bytes"`
+}
+
+func shownTopics(d embedded.Description, all bool) []shownTopic {
+	topics := []shownTopic{}
+
+	for _, t := range d.Topics {
+		if !all && strings.HasPrefix(t.Name, consumer.RetryTopic("")) {
+			continue
+		}
+
+		shown := shownTopic{Topic: t.Name, Queues: []shownQueue{}}
+		for _, q := range t.Queues {
+			shown.Queues = append(shown.Queues, shownQueue{Queue: q.Queue.String(), First: q.First, End: q.End, Bytes: q.Bytes})
+		}
+
+		topics = append(topics, shown)
+	}
+
+	return topics
 }
 
 // topicTable lists the topics.
@@ -126,7 +207,7 @@ func topicTable(d embedded.Description, all bool) string {
 	}
 
 	if len(rows) == 1 {
-		return "there are no topics; make one with `millrace topics create`\n"
+		return "there are no topics; make one with `millrace topics create TOPIC`\n"
 	}
 
 	return table(rows)
