@@ -44,6 +44,7 @@ func TestFailuresAreToldInOneLineWithTheCure(t *testing.T) {
 	t.Parallel()
 
 	for line, want := range map[string]string{
+		"test":                    "there is no file job_test.yaml",
 		"lint nowhere.yaml":       "there is no file nowhere.yaml; name one, or let `millrace init` write one",
 		"topics":                  "there is no broker in ",
 		"status":                  "nothing runs on the broker in ",

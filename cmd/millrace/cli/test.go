@@ -17,11 +17,14 @@ import (
 	"github.com/millrace/millrace/pipeline/jobfile"
 )
 
+// defaultTests is the file of tests when none is named: the one that init writes.
+const defaultTests = "job_test.yaml"
+
 func (a *app) testCommand() *cobra.Command {
 	var timeout time.Duration
 
 	cmd := &cobra.Command{
-		Use:     "test FILE...",
+		Use:     "test [FILE]...",
 		Short:   "Run tests of jobs: what goes in, and what must come out",
 		GroupID: groupJobs,
 		Long: `Test runs a job over a broker in memory, with sinks that only remember, and holds what comes out against what is
@@ -44,11 +47,19 @@ must fail are listed with the stage and a part of the error.
 Time is real, but nobody waits for it: retries come after a millisecond, batches are handed on as soon as nothing else is left to
 do, and for stages that hold messages up or forget them (throttle, dedupe) the clock jumps to the end of each wait, which no
 timeout counts. Stages that talk to others (a look-up, a request) really do. Variables of the job file come from variables: in the
-file of the tests, and from nowhere else. The exit code is 5 when a test fails.`,
-		Example: `  millrace test job_test.yaml
+file of the tests, and from nowhere else.
+
+FILE is job_test.yaml when none is named. The exit code is 5 when a test fails.`,
+		Example: `  millrace test
   millrace test *_test.yaml`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.test(cmd.Context(), args, timeout) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{defaultTests}
+			}
+
+			return a.test(cmd.Context(), args, timeout)
+		},
 	}
 
 	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long a test may take")
