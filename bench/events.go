@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/pipeline"
 )
 
-// newEvents returns different JSON events of about 1 KiB, as monitoring and commerce have them: some twenty short fields, an
-// object, a list, and one long text. The order of the fields differs from one to the next.
-func newEvents(n int) [][]byte {
+// newEvents returns a thousand different JSON events of about 1 KiB, as monitoring and commerce have them: some twenty short
+// fields, an object, a list, and one long text. The order of the fields differs from one to the next.
+func newEvents() [][]byte {
 	random := rand.New(rand.NewPCG(1, 2))
-	events := make([][]byte, n)
+	events := make([][]byte, 1000)
 
 	for i := range events {
 		fields := []string{
