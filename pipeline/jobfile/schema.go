@@ -147,7 +147,7 @@ func typeSchema(key plugins.Option) object {
 	case typeDuration:
 		return textLike(`\$\{|^[0-9.]+(ns|us|µs|ms|s|m|h)`)
 	case typeOptions:
-		return options(key.Options)
+		return anyOf(forms(key.Options)...)
 	case typeChannels:
 		channels := allLike(reference("channel"))
 		channels["minProperties"] = 1
@@ -193,17 +193,10 @@ func pluginUse(registry *plugins.Registry, kind plugins.Kind) object {
 
 // pluginSchema returns the schema of a plugin's options: a table, the main option alone, or nothing.
 func pluginSchema(p plugins.Description) object {
-	table := options(p.Options)
-	forms := []any{table}
+	all := forms(p.Options)
 
-	if table["required"] == nil {
-		forms = append(forms, ofType("null"))
-	}
-
-	for _, o := range p.Options {
-		if o.Main {
-			forms = append(forms, property(o))
-		}
+	if options(p.Options)["required"] == nil {
+		all = append(all, ofType("null"))
 	}
 
 	help := p.Summary
@@ -211,8 +204,21 @@ func pluginSchema(p plugins.Description) object {
 		help += "\n\n" + p.Text
 	}
 
-	schema := anyOf(forms...)
+	schema := anyOf(all...)
 	schema["description"] = help
 
 	return schema
+}
+
+// forms returns the schemas that options may be given in: as a table, or as the main option alone.
+func forms(all []plugins.Option) []any {
+	allowed := []any{options(all)}
+
+	for _, o := range all {
+		if o.Main {
+			allowed = append(allowed, property(o))
+		}
+	}
+
+	return allowed
 }
