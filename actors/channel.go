@@ -13,6 +13,8 @@ type channel struct {
 	*job
 
 	spec *pipeline.Channel
+	// index is the channel's place in the plan.
+	index int
 	// inPlace: failures are retried by the lane, since sending a message back would break an order.
 	inPlace bool
 	// inboxes is one for all lanes of an unordered channel, otherwise one a lane.

@@ -25,6 +25,8 @@ type job struct {
 	engine   *actor.PID
 	tracker  *actor.PID
 	channels []*channel
+	// leads says of each channel which ones its messages may come to, itself included.
+	leads [][]bool
 	// ctx ends when the job has stopped; calls of the broker use it. lanesCtx ends when a drain gives up what still runs.
 	ctx, lanesCtx       context.Context
 	cancel, cancelLanes context.CancelCauseFunc
@@ -49,7 +51,7 @@ func (j *job) wire() {
 
 	for i := range specs {
 		spec := &specs[i]
-		c := &channel{job: j, spec: spec, inPlace: j.plan.InPlace[i]}
+		c := &channel{job: j, spec: spec, index: i, inPlace: j.plan.InPlace[i]}
 
 		if spec.Order == pipeline.OrderNone {
 			c.inboxes = []*inbox{newInbox(spec.Lanes)}
@@ -67,6 +69,8 @@ func (j *job) wire() {
 			c.targets = append(c.targets, j.channels[target])
 		}
 	}
+
+	j.leads = waysOf(j.plan)
 }
 
 func (j *job) in() In { return In{Job: j.plan.Job.Name} }

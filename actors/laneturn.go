@@ -175,7 +175,7 @@ func (l *lane) route(m *pipeline.Message) error {
 			return pipeline.AsStageError(l.ch.spec.Name, "route", err)
 		}
 
-		if !matches {
+		if !matches || l.astray(i) {
 			continue
 		}
 

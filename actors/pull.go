@@ -352,6 +352,7 @@ func (p *puller) admitHeld() {
 // admit tells the tracker first and the lanes afterwards, so that no completion can overtake its admission.
 func (p *puller) admit(messages []*pipeline.Message) {
 	b := newBlock(p.slot, messages)
+	p.aim(b, messages)
 	p.root.Send(p.tracker, &admit{block: b})
 
 	if len(p.entry.inboxes) == 1 {

@@ -143,6 +143,8 @@ type block struct {
 	n       int
 	records [blockSize]record
 	tallies [blockSize]tally
+	// aims are the channels that the messages are for, by index in the plan, -1 for any; nil when all are for any.
+	aims []int
 	// dense: the offsets of the block have no gaps.
 	dense bool
 	// open is how many tallies are not done. Owned by the tracker.
@@ -168,7 +170,7 @@ var blocks = sync.Pool{New: func() any {
 // newBlock takes a block from the pool and fills it.
 func newBlock(s *slot, messages []*pipeline.Message) *block {
 	b, _ := blocks.Get().(*block)
-	b.slot, b.n, b.open, b.spoiled = s, len(messages), len(messages), false
+	b.slot, b.n, b.open, b.spoiled, b.aims = s, len(messages), len(messages), false, nil
 
 	var end int64
 

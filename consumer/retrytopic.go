@@ -18,4 +18,7 @@ const (
 	PropOriginOffset = "millrace.origin.offset"
 	// PropReplays counts how often the message was a dead letter that was replayed.
 	PropReplays = "millrace.replays"
+	// PropReplayChannel names the channel of the job that alone is to have a replayed message: of the routes only those are
+	// taken that lead to it. It is heeded in the group's own retry topic, where no other producer is expected to write.
+	PropReplayChannel = "millrace.replay.channel"
 )

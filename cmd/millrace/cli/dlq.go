@@ -41,13 +41,13 @@ and not shown again, unless with --all. Nothing is deleted: retention does that.
 
 // dlqFlags are the flags that several of the commands have.
 type dlqFlags struct {
-	broker, where string
-	all, asJSON   bool
-	most          int
-	to            string
-	rate          float64
-	dryRun, yes   bool
-	again         bool
+	broker, where  string
+	all, asJSON    bool
+	most           int
+	to             string
+	rate           float64
+	dryRun, yes    bool
+	again, partial bool
 }
 
 func (a *app) dlqCommand() *cobra.Command {

@@ -172,6 +172,36 @@ func TestAReplayThatFailsAgainIsANewLetterThatSaysSo(t *testing.T) {
 	}
 }
 
+func TestAReplayForTheFailedChannelSkipsTheOthers(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t)
+	text := `
+name: pay
+broker: { embedded: DIR/data }
+source: { topic: in }
+channels:
+  all:
+    routes: [copy, check]
+  copy:
+    sink: { topic: copies }
+  check:
+    stages: [fail: it]
+    sink: { topic: out }
+`
+	w.write("job.yaml", text)
+	w.ok("", "topics", "create", "in", "--queues", "1")
+	w.ok("x\n", "produce", "in")
+	w.drain()
+	w.write("job.yaml", strings.ReplaceAll(text, "[fail: it]", "[upper]"))
+	w.ok("", "dlq", "replay", "%DLQ%pay", "--failed-channel")
+	w.drain()
+
+	if copies, out := w.ok("", "consume", "copies"), w.ok("", "consume", "out"); copies != "x\n" || out != "X\n" {
+		t.Errorf("copies are %q and out is %q, want one each", copies, out)
+	}
+}
+
 func TestDroppedLettersAreNotShownAgain(t *testing.T) {
 	t.Parallel()
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/cmd/millrace/deadletter"
+	"github.com/millrace/millrace/consumer"
 )
 
 const (
@@ -33,6 +34,9 @@ func (a *app) dlqReplayCommand(f *dlqFlags) *cobra.Command {
 		Long: `Replay publishes the messages of dead letters again, with their ids, to the retry topic of the group that they
 failed in: the job begins with them from its first stage, as on a first attempt, and no other group gets them. With --to they go
 to a topic, and so to all of its groups.
+
+With --failed-channel the stages before run again too, since a dead letter is the message as it was published, but of the routes
+only those are taken that lead to the channel that failed, and on from there: sinks beside that way do not get it twice.
 
 It ends with the letters that were there when it began: what fails again becomes a new dead letter. A letter is settled as soon as
 it is published; a replay that is broken off between the two publishes up to 100 of them twice when it is called again.`,
@@ -66,6 +70,8 @@ it is published; a replay that is broken off between the two publishes up to 100
 // addReplay adds the flags that say where replayed letters go.
 func (f *dlqFlags) addReplay(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.to, "to", "", "publish to a `topic` instead of the group's retries")
+	cmd.Flags().BoolVar(&f.partial, "failed-channel", false, "take only routes that lead to the channel that failed")
+	cmd.MarkFlagsMutuallyExclusive("to", "failed-channel")
 }
 
 func (a *app) dlqDropCommand(f *dlqFlags) *cobra.Command {
@@ -105,6 +111,15 @@ func dropped(l *deadletter.Letter) (deadletter.Settlement, error) {
 // replay says where a letter goes.
 func (f *dlqFlags) replay(l *deadletter.Letter) (deadletter.Settlement, error) {
 	s := deadletter.Settlement{Place: l.Place, Topic: f.to, Message: l.Again()}
+
+	if f.partial {
+		channel, _, ok := strings.Cut(l.Cause().Stage, "/")
+		if !ok {
+			return s, fmt.Errorf("%s does not say where it failed; replay it without --failed-channel", l.Place)
+		}
+
+		s.Message.Props[consumer.PropReplayChannel] = channel
+	}
 
 	var err error
 	if s.Topic == "" {

@@ -138,7 +138,9 @@ func (l *Letter) Replays() int {
 func (l *Letter) Again() *Message {
 	m := l.Message
 	m.Props = maps.Clone(l.Props)
-	maps.DeleteFunc(m.Props, func(name, _ string) bool { return strings.HasPrefix(name, consumer.PropDead) })
+	maps.DeleteFunc(m.Props, func(name, _ string) bool {
+		return strings.HasPrefix(name, consumer.PropDead) || name == consumer.PropReplayChannel
+	})
 
 	if first := m.Props[consumer.PropOriginID]; first != "" {
 		m.ID = first
