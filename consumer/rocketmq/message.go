@@ -2,7 +2,6 @@ package rocketmq
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/consumer"
@@ -12,24 +11,9 @@ import (
 
 // Properties that RocketMQ's brokers set beside those that package record knows.
 const (
-	propDeadTopic  = "DLQ_ORIGIN_TOPIC"
-	propDeadID     = "DLQ_ORIGIN_MESSAGE_ID"
-	propInnerCount = "INNER_NUM"
-	propInnerBase  = "INNER_BASE"
+	propDeadTopic = "DLQ_ORIGIN_TOPIC"
+	propDeadID    = "DLQ_ORIGIN_MESSAGE_ID"
 )
-
-// propEmpty marks a message whose body is empty, which brokers do not take: there is something in its place.
-const propEmpty = "millrace.empty"
-
-// filled returns a property's value as it was published. Brokers drop empty values, so that a value of nothing but NULs, the
-// empty one included, is published with one more.
-func filled(value string) string {
-	if strings.Trim(value, "\x00") == "" {
-		return strings.TrimPrefix(value, "\x00")
-	}
-
-	return value
-}
 
 // message returns a record as the messages of jobs are.
 func (m *member) message(held *lease, r *record.Record) *pipeline.Message {
@@ -61,11 +45,11 @@ func (m *member) fill(msg *pipeline.Message, held *lease, r *record.Record) {
 			msg.Tag = cmp.Or(msg.Tag, value)
 		case record.PropRetryTopic:
 			first = cmp.Or(first, value)
-		case propEmpty:
+		case record.PropEmpty:
 			msg.Body = nil
 		default:
 			if _, found := msg.Props[name]; !found && !isSystem(name) {
-				msg.SetProp(name, filled(value))
+				msg.SetProp(name, record.UnfillValue(value))
 			}
 		}
 	}
@@ -90,7 +74,7 @@ func (m *member) fill(msg *pipeline.Message, held *lease, r *record.Record) {
 func isSystem(name string) bool {
 	switch name {
 	case record.PropDelay, record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadTopic, propDeadID,
-		propInnerCount, propInnerBase, "CLUSTER", "MSG_REGION", "TRACE_ON":
+		record.PropInnerCount, record.PropInnerBase, "CLUSTER", "MSG_REGION", "TRACE_ON":
 		return true
 	default:
 		return false

@@ -201,7 +201,7 @@ func (m *member) copyOf(r *original, topic string) letter {
 
 	for _, name := range []string{
 		record.PropDelay, record.PropRetryTopic, record.PropRealTopic, record.PropRealQueue, record.PropOriginID, record.PropWait,
-		propInnerCount, propInnerBase,
+		record.PropInnerCount, record.PropInnerBase,
 	} {
 		delete(l.props, name)
 	}

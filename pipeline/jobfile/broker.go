@@ -9,6 +9,7 @@ import (
 // Broker says what the jobs of a file run on: one of its fields is set.
 type Broker struct {
 	Embedded *Embedded
+	RocketMQ *RocketMQ
 }
 
 // Embedded is the broker that keeps its messages in a directory.
@@ -54,22 +55,24 @@ func (d *decoder) broker(f *File, docs []*node) {
 }
 
 func (d *decoder) brokerOf(n *node) Broker {
-	f := d.fields(n, "broker", "embedded")
+	f := d.fields(n, "broker", "embedded", typeRocketMQ)
+	e, r := f.get("embedded"), f.get(typeRocketMQ)
 
-	e := f.get("embedded")
-	if e == nil {
-		if n.kind == table && len(n.entries) == 0 {
-			d.mistakef(n.at, "broker is empty; add embedded: ./data")
-		}
-
-		return Broker{}
-	}
-
-	if e.kind == single {
+	switch {
+	case e != nil && r != nil:
+		d.mistakef(n.at, "broker is both embedded and rocketmq; remove one")
+	case e == nil && r == nil && n.kind == table && len(n.entries) == 0:
+		d.mistakef(n.at, "broker is empty; add embedded: ./data")
+	case r != nil:
+		return Broker{RocketMQ: d.rocketMQ(r)}
+	case e == nil:
+	case e.kind == single:
 		return Broker{Embedded: &Embedded{Dir: d.textOf(e, "embedded")}}
+	default:
+		return Broker{Embedded: d.embedded(e)}
 	}
 
-	return Broker{Embedded: d.embedded(e)}
+	return Broker{}
 }
 
 func (d *decoder) embedded(n *node) *Embedded {

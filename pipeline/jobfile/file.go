@@ -46,6 +46,10 @@ func Parse(name string, src []byte, registry *plugins.Registry, variables Variab
 		f.Jobs = append(f.Jobs, job)
 	}
 
+	if f.Broker.RocketMQ != nil {
+		d.fitRocketMQ(f, docs[0].get("broker").get(typeRocketMQ))
+	}
+
 	f.Redactor = NewRedactor(d.secrets)
 
 	if len(d.mistakes) == 0 {

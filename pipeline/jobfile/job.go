@@ -199,8 +199,10 @@ func (d *decoder) source(j *Job, n *node) {
 	}
 
 	s.Group, s.Broadcast, s.To = f.text("group"), f.truth("broadcast"), f.text("to")
-	if to := n.get("to"); to != nil {
-		j.at["source.to"] = to.at
+	for _, key := range []string{"group", "to"} {
+		if value := n.get(key); value != nil {
+			j.at["source."+key] = value.at
+		}
 	}
 
 	if start := f.get("start"); start != nil {

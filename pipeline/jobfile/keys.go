@@ -10,8 +10,10 @@ const (
 	typeGather    = "gather"
 	typeSink      = "sink"
 	typeEmbedded  = "embedded broker"
+	typeRocketMQ  = "rocketmq"
 	typeCondition = "expression"
 	typeText      = "text"
+	typeSecret    = "secret"
 	typeInteger   = "integer"
 	typeBoolean   = "boolean"
 	typeDuration  = "duration"
@@ -20,7 +22,8 @@ const (
 )
 
 // Keys describes the keys of a job file, as a plugin's options are described. Their types are those of options, and
-// channels, route, stage, gather, sink and "embedded broker"; what those hold is described by [ChannelKeys] and the like.
+// channels, route, stage, gather, sink, rocketmq and "embedded broker"; what those hold is described by [ChannelKeys] and the
+// like.
 func Keys() []plugins.Option {
 	return []plugins.Option{
 		{
@@ -30,9 +33,10 @@ func Keys() []plugins.Option {
 		{
 			Name: "broker", Type: typeOptions,
 			Help: "What the jobs of the file run on. The first job of a file names it; the others share it.",
-			Options: []plugins.Option{{
-				Name: "embedded", Type: typeEmbedded, Help: "A broker in a directory, which needs nothing installed.",
-			}},
+			Options: []plugins.Option{
+				{Name: "embedded", Type: typeEmbedded, Help: "A broker in a directory, which needs nothing installed."},
+				{Name: typeRocketMQ, Type: typeRocketMQ, Help: "A cluster of Apache RocketMQ, 4.9 or 5.x."},
+			},
 		},
 		{Name: "source", Type: typeOptions, Required: true, Help: "What the job consumes.", Options: sourceKeys()},
 		{Name: "retry", Type: typeOptions, Help: "What becomes of messages that fail.", Options: retryKeys()},

@@ -297,7 +297,7 @@ func (d *decoder) value(n *node, o plugins.Option) any {
 	case table:
 		return d.entriesOf(n, o)
 	case single:
-		if o.Type == "secret" && n.text != "" {
+		if o.Type == typeSecret && n.text != "" {
 			d.secrets = append(d.secrets, plugins.NewSecret(n.text))
 		}
 

@@ -64,6 +64,7 @@ func Schema(registry *plugins.Registry) ([]byte, error) {
 			"channel":  options(ChannelKeys()),
 			"route":    anyOf(options(RouteKeys()), ofType(stringType)),
 			"embedded": anyOf(options(EmbeddedKeys()), ofType(stringType)),
+			"rocketmq": anyOf(options(RocketMQKeys()), ofType(stringType), listOf(ofType(stringType))),
 			"stage":    pluginUse(registry, plugins.Transform),
 			"gather":   pluginUse(registry, plugins.Gather),
 			"sink":     pluginUse(registry, plugins.Sink),
@@ -105,7 +106,7 @@ func property(key plugins.Option) object {
 	value := typeSchema(key)
 
 	switch {
-	case key.List && (key.Name == "tag" || key.Name == "topics" || key.Name == "delay"):
+	case key.List && (key.Name == "tag" || key.Name == "topics" || key.Name == "delay" || key.Name == keyNameServers):
 		value = anyOf(listOf(value), value)
 	case key.List:
 		value = listOf(value)
@@ -138,7 +139,7 @@ func typeSchema(key plugins.Option) object {
 	}
 
 	switch key.Type {
-	case typeText, "secret", "field":
+	case typeText, typeSecret, "field":
 		return ofType(stringType)
 	case typeInteger, typeBoolean, "number":
 		return anyOf(ofType(key.Type), aVariable())
@@ -153,7 +154,7 @@ func typeSchema(key plugins.Option) object {
 		channels["minProperties"] = 1
 
 		return channels
-	case typeRoute, typeStage, typeGather, typeSink:
+	case typeRoute, typeStage, typeGather, typeSink, typeRocketMQ:
 		return reference(key.Type)
 	case typeEmbedded:
 		return reference("embedded")

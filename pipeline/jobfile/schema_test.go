@@ -195,6 +195,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 		"channels: { a: { batch: " + wrong + " } }":                   names(jobfile.ChannelKeys(), "batch"),
 		"channels: { a: { routes: [ " + wrong + " ] } }":              names(jobfile.RouteKeys()),
 		"broker: { embedded: " + wrong + " }":                         names(jobfile.EmbeddedKeys()),
+		"broker: { rocketmq: " + wrong + " }":                         names(jobfile.RocketMQKeys()),
 		"broker: { embedded: { dir: x, keep: { zzzzzzzzzzzz: 1 } } }": names(jobfile.EmbeddedKeys(), "keep"),
 	} {
 		if _, err := parse(t, src); err == nil || !strings.Contains(err.Error(), want) {

@@ -76,6 +76,11 @@ func (a *app) directory(named string) (string, error) {
 		return "", err
 	}
 
+	if files[0].Broker.Embedded == nil {
+		return "", fmt.Errorf("the jobs of %s run on RocketMQ, and this command is for the embedded broker; use mqadmin, or "+
+			"RocketMQ's console", named)
+	}
+
 	return files[0].Broker.Embedded.Dir, nil
 }
 

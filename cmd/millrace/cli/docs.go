@@ -186,6 +186,10 @@ func jobfileReference(registry *plugins.Registry) (string, error) {
 		{"A channel", "", jobfile.ChannelKeys()},
 		{"A route", "A route may also be the name of a channel alone, which then gets every message.", jobfile.RouteKeys()},
 		{"The embedded broker", "Its directory may stand alone: `broker: { embedded: ./data }`.", jobfile.EmbeddedKeys()},
+		{
+			"RocketMQ", "The address of its name server may stand alone: `broker: { rocketmq: \"127.0.0.1:9876\" }`. " +
+				"[docs/rocketmq.md](rocketmq.md) says how jobs behave on it.", jobfile.RocketMQKeys(),
+		},
 	} {
 		b.WriteString("\n## " + part.title + "\n\n")
 

@@ -25,6 +25,6 @@ func ExampleCommand() {
 	// Output:
 	// -:1:1   the job has no source; add source: { topic: … }
 	// -:1:1   the job has no channels; add channels: with at least one
-	// -:2:11  unknown key "embed" in broker; there are: embedded
+	// -:2:11  unknown key "embed" in broker; there are: embedded, rocketmq
 	// 3
 }

@@ -72,7 +72,7 @@ type session struct {
 
 	screen *screen
 	redact jobfile.Redactor
-	broker *opened
+	broker *ground
 	log    *zap.Logger
 	jobs   []*running
 	began  time.Time
@@ -107,6 +107,10 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 		return err
 	}
 
+	if f.untilEnd && files[0].Broker.Embedded == nil {
+		return usagef("run: --until-end needs the embedded broker; others do not say what is still to come")
+	}
+
 	s := &session{app: a, runFlags: f}
 
 	for _, file := range files {
@@ -120,14 +124,13 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 
 	s.log = logger(s.screen, f.verbose)
 
-	o := options(files[0].Broker.Embedded, s.log)
-	if s.broker, err = open(o); err != nil { //nolint:contextcheck // opening and closing take none
+	if s.broker, err = openGround(files[0].Broker, s.log); err != nil { //nolint:contextcheck // opening and closing take none
 		return err
 	}
 
 	err = s.run(ctx, files)
 
-	if err = errors.Join(err, s.broker.Close()); err == nil { //nolint:contextcheck // opening and closing take none
+	if err = errors.Join(err, s.broker.close()); err == nil {
 		return nil
 	}
 
@@ -173,16 +176,23 @@ func sameBroker(files []*jobfile.File) error {
 	first := files[0]
 
 	for _, f := range files[1:] {
-		a, b := *first.Broker.Embedded, *f.Broker.Embedded
-		a.Dir, b.Dir = filepath.Clean(a.Dir), filepath.Clean(b.Dir)
-		a.Topics, b.Topics = nil, nil
-
-		if !reflect.DeepEqual(a, b) {
+		if !reflect.DeepEqual(likened(first.Broker), likened(f.Broker)) {
 			return fmt.Errorf("%s and %s name different brokers; run them by a command each", first.Name, f.Name)
 		}
 	}
 
 	return nil
+}
+
+// likened returns a broker without what may differ between files that name the same one.
+func likened(b jobfile.Broker) jobfile.Broker {
+	if b.Embedded != nil {
+		e := *b.Embedded
+		e.Dir, e.Topics = filepath.Clean(e.Dir), nil
+		b.Embedded = &e
+	}
+
+	return b
 }
 
 // logger returns a logger that writes to the screen.
@@ -200,7 +210,11 @@ func logger(s *screen, verbose bool) *zap.Logger {
 
 func (s *session) run(ctx context.Context, files []*jobfile.File) error {
 	for _, file := range files {
-		if err := makeTopics(ctx, s.broker.Broker, file, s.screen.notef); err != nil {
+		if s.broker.embedded == nil {
+			break // topics of other brokers are their operators' business
+		}
+
+		if err := makeTopics(ctx, s.broker.embedded.Broker, file, s.screen.notef); err != nil {
 			return err
 		}
 	}
@@ -243,7 +257,7 @@ func (s *session) start(files []*jobfile.File) error {
 
 		r.OnEvent(s.tell)
 		s.jobs = append([]*running{{Running: r, name: job.Name}}, s.jobs...)
-		s.broker.server.Run(control.Job{Group: job.Group(), Running: r})
+		s.broker.serve(control.Job{Group: job.Group(), Running: r})
 	}
 
 	return nil

@@ -155,7 +155,7 @@ func (s *session) settled(ctx context.Context, snapshots []*actors.Snapshot) boo
 		}
 	}
 
-	b, err := s.broker.Describe(ctx)
+	b, err := s.broker.embedded.Describe(ctx)
 
 	return err == nil && b.Delayed == 0 && allPassed(b.Topics, passed)
 }

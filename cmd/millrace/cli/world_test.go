@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	throttle := goleak.IgnoreTopFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1")
+
+	goleak.VerifyTestMain(m, throttle, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(caches)
 
 		os.Exit(code)
