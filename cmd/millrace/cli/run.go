@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/cmd/millrace/control"
 	"github.com/millrace/millrace/pipeline/jobfile"
 	"github.com/millrace/millrace/plugins"
@@ -29,6 +30,7 @@ type runFlags struct {
 
 	drain    time.Duration
 	instance string
+	admin    string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -47,10 +49,14 @@ work on the same broker: produce, consume, topics, offsets, status, why.
 at once. Either way it is said what is left unfinished; it comes again. The exit code is 0 when nothing is, 4 when something is,
 130 after a second ^C.
 
+With --admin, an HTTP endpoint tells health, metrics and why offsets stand, and takes pauses, seeks and drains. An address that is
+not a loopback one needs a token of at least 16 bytes in the variable MILLRACE_ADMIN_TOKEN.
+
 FILE is job.yaml when none is named.`,
 		Example: `  millrace run
   millrace run quakes.yaml alerts.yaml
-  millrace run --until-end --quiet backfill.yaml`,
+  millrace run --until-end --quiet backfill.yaml
+  millrace run --admin 127.0.0.1:7411`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), filesOf(args), f) },
 	}
@@ -61,6 +67,7 @@ FILE is job.yaml when none is named.`,
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show also what is logged for information")
 	cmd.Flags().DurationVar(&f.drain, "drain", 30*time.Second, "how long work in flight may take after the first ^C")
 	cmd.Flags().StringVar(&f.instance, "instance", "", "this member's `name` in the consumer groups; broadcast jobs need one")
+	cmd.Flags().StringVar(&f.admin, "admin", "", "serve the admin endpoint at this `address`, such as 127.0.0.1:7411")
 
 	return cmd
 }
@@ -75,6 +82,7 @@ type session struct {
 	broker *ground
 	log    *zap.Logger
 	jobs   []*running
+	served admin.Jobs
 	began  time.Time
 	// telling is held by who writes an event to the output.
 	telling sync.Mutex
@@ -208,7 +216,16 @@ func logger(s *screen, verbose bool) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoder), zapcore.AddSync(s), level))
 }
 
-func (s *session) run(ctx context.Context, files []*jobfile.File) error {
+func (s *session) run(ctx context.Context, files []*jobfile.File) (err error) {
+	if s.admin != "" {
+		server, err := s.serveAdmin() //nolint:contextcheck // what is served ends with Close, not with a context
+		if err != nil {
+			return err
+		}
+
+		defer func() { err = errors.Join(err, server.Close()) }() //nolint:contextcheck // closing takes none
+	}
+
 	for _, file := range files {
 		if s.broker.embedded == nil {
 			break // topics of other brokers are their operators' business
@@ -228,6 +245,20 @@ func (s *session) run(ctx context.Context, files []*jobfile.File) error {
 	interrupted := s.watch(ctx)
 
 	return s.finish(interrupted)
+}
+
+// serveAdmin serves the admin endpoint, before there are jobs, so that a mistake in its address starts none.
+func (s *session) serveAdmin() (*admin.Server, error) {
+	server, err := admin.Serve(admin.Options{
+		Address: s.admin, Token: os.Getenv("MILLRACE_ADMIN_TOKEN"), Jobs: &s.served, Redact: s.redact.Redact, Logger: s.log,
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says where it is from
+	}
+
+	s.screen.notef("admin endpoint at http://%s", server.Address())
+
+	return server, nil
 }
 
 // start starts the jobs, the last one first, since it may take what the ones before it publish.
@@ -257,6 +288,7 @@ func (s *session) start(files []*jobfile.File) error {
 
 		r.OnEvent(s.tell)
 		s.jobs = append([]*running{{Running: r, name: job.Name}}, s.jobs...)
+		s.served.Add(r)
 		s.broker.serve(control.Job{Group: job.Group(), Running: r})
 	}
 

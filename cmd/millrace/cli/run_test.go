@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -102,6 +103,43 @@ func TestOtherCommandsWorkBesideARunningJob(t *testing.T) {
 
 	if got := run.err.String(); !strings.Contains(got, "draining, up to 30s") || !strings.Contains(got, "stopped clean") {
 		t.Errorf("run says\n%s", got)
+	}
+}
+
+func TestARunServesItsAdminEndpoint(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t)
+	file := w.write("job.yaml", upperJob)
+
+	if c := w.do("", "run", "--admin", "0.0.0.0:0", file); c.code != cli.ExitFailed || !strings.Contains(c.err, "needs a token") {
+		t.Errorf("without a token: exit code %d\n%s", c.code, c.err)
+	}
+
+	run := w.start("run", "--admin", "127.0.0.1:0", file)
+	run.err.await(t, "upper: runs")
+
+	_, url, _ := strings.Cut(run.err.String(), "admin endpoint at ")
+	url, _, _ = strings.Cut(url, "\n")
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/jobs/upper/drain", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	r.Header.Set("Content-Type", "application/json")
+
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := answer.Body.Close(); err != nil || answer.StatusCode >= http.StatusBadRequest {
+		t.Errorf("drain: %s, %v", answer.Status, err)
+	}
+
+	if code := run.end(); code != cli.ExitOK {
+		t.Errorf("run: exit code %d\n%s", code, run.err)
 	}
 }
 
