@@ -41,12 +41,14 @@ func (t *tracker) commitAll() {
 	}
 }
 
-// commit stores the checkpoint of a queue; the result comes back as a message. Nothing is sent when the broker has it.
+// commit stores the checkpoint of a queue; the result comes back as a message. Nothing is sent when the broker has it, but for
+// the last commit of a queue that this job has committed: a broker that has crashed since may have lost what it confirmed.
 func (t *tracker) commit(q *tracked) {
 	cp := q.window.Checkpoint()
 	q.dirty = false
+	again := q.closing != nil && q.confirmed
 
-	if cp.Next == q.committed.Next && slices.Equal(cp.Done, q.committed.Done) {
+	if !again && q.has(cp) {
 		return
 	}
 
@@ -61,6 +63,11 @@ func (t *tracker) commit(q *tracked) {
 	}()
 }
 
+// has reports whether a checkpoint is what the broker has confirmed.
+func (q *tracked) has(cp consumer.Checkpoint) bool {
+	return cp.Next == q.committed.Next && slices.Equal(cp.Done, q.committed.Done)
+}
+
 func (t *tracker) committed(m *commitResult) {
 	q := m.q
 	if q.commitErr == nil {
@@ -71,11 +78,15 @@ func (t *tracker) committed(m *commitResult) {
 
 	switch {
 	case m.err == nil:
-		q.committed = m.cp
+		q.confirmed = true
 		t.counts.Commits++
-		t.publish(&Committed{
-			In: t.in(), Queue: q.slot.lease.Queue, Epoch: q.slot.lease.Epoch, Next: m.cp.Next, Above: doneLen(m.cp),
-		})
+
+		if !q.has(m.cp) { // once more what was confirmed before is no news
+			q.committed = m.cp
+			t.publish(&Committed{
+				In: t.in(), Queue: q.slot.lease.Queue, Epoch: q.slot.lease.Epoch, Next: m.cp.Next, Above: doneLen(m.cp),
+			})
+		}
 
 		// What has been finished since the commit began may have missed its tick, which passes over busy queues.
 		if q.dirty && q.closing == nil {

@@ -281,6 +281,26 @@ func TestUndecodableRecordSurfacesAndSkipsNothingBehindIt(t *testing.T) {
 }
 
 // 18: the broker comes back empty, or with an older table of offsets.
+func TestLastCommitRepairsWhatACrashedBrokerHasForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGround(t, 1)
+		r := g.run(job(pipeline.Channel{Name: "work", Sink: &shelf{}}), actors.Options{})
+
+		g.publish(0, 50)
+		pass(6 * time.Second)
+		g.RollBack("job", queue(0), consumer.Checkpoint{Next: 20})
+
+		if report := r.Drain(time.Minute); !report.Clean {
+			t.Errorf("the job ended with %+v", report)
+		}
+
+		if got := g.committed(0); got != 50 {
+			t.Errorf("committed at %d of 50: the next start repeats what was finished", got)
+		}
+	})
+}
+
 func TestRewoundBrokerIsLoudAndFollowedOrWaitedFor(t *testing.T) {
 	t.Parallel()
 

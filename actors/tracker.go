@@ -41,6 +41,8 @@ type tracked struct {
 	blocks []*block
 	// committed is what the broker has confirmed.
 	committed consumer.Checkpoint
+	// confirmed: a commit of this ownership has been.
+	confirmed bool
 	// dirty: the window has moved since the last commit was begun; busy: a commit is under way; commitErr: the last one's
 	// error, the first of an unbroken row of them at commitErrSince, by the clock.
 	dirty, busy    bool
