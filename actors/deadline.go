@@ -108,6 +108,18 @@ func (t *tracker) checkLane(w *watched, now int64) bool {
 // takeOver ends what a fenced lane was doing: the messages of the hung call fail, or are tried again in place by a new
 // lane; everything else that the lane held goes on as if nothing had happened.
 func (t *tracker) takeOver(l *lane) {
+	failed := newReport()
+	fresh := t.empty(l, failed)
+
+	// Not below the lane's mutex: a queue that ends by this looks for its messages in all lanes.
+	t.apply(failed)
+	failed.release()
+	t.apply(l.report)
+	t.root.Send(t.engine, &laneHung{old: l, fresh: fresh})
+}
+
+// empty hands on what a fenced lane held, and returns the lane that takes its place. What fails is added to failed.
+func (t *tracker) empty(l *lane, failed *report) *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -140,7 +152,7 @@ func (t *tracker) takeOver(l *lane) {
 	l.ch.wake(l.inbox.unread(fresh.parking.putBack(rest, l.ch.spec.Order)))
 
 	for i := range lost {
-		t.loseEntry(l, fresh, lost[i], hung)
+		t.loseEntry(l, fresh, lost[i], hung, failed)
 	}
 
 	for i := range l.routed {
@@ -148,12 +160,12 @@ func (t *tracker) takeOver(l *lane) {
 	}
 
 	l.work, l.waiting = nil, nil
-	t.apply(l.report)
-	t.root.Send(t.engine, &laneHung{old: l, fresh: fresh})
+
+	return fresh
 }
 
 // loseEntry settles one message of a hung call.
-func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError) {
+func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError, failed *report) {
 	spoil(e.t)
 
 	attempts := e.t.record().delivery + int(e.tries)
@@ -172,10 +184,7 @@ func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError) 
 		fresh.counts.Retried++
 		fresh.park(retry, keyOf(retry.m, l.ch.spec.Order), delay, hung)
 	} else {
-		r := newReport()
-		r.fail(e.t, hung, attempts)
-		t.apply(r)
-		r.release()
+		failed.fail(e.t, hung, attempts)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 	dir := t.TempDir()
 
 	for n := range 2 {
-		c := exec.CommandContext(t.Context(), self, "-keep", dir, "-slow", "-kill-after", "400ms")
+		c := exec.CommandContext(t.Context(), self, "-keep", dir, "-slow", "-kill-after", "1s")
 		c.Env = append(os.Environ(), asDemo+"=1")
 
 		out, err := c.CombinedOutput()
