@@ -104,6 +104,39 @@ func TestHungLaneIsReplacedAndItsUntouchedMessagesMove(t *testing.T) {
 	})
 }
 
+// When the time of a closing queue and that of a hung call end at once, the queue may end while the tracker takes the lane over.
+// To tell what it leaves behind, it looks into all lanes, also into that one.
+func TestQueueAndHungCallWhoseTimesEndAtOnce(t *testing.T) {
+	t.Parallel()
+
+	for range 20 { // which of the two comes first is chance
+		synctest.Test(t, func(t *testing.T) {
+			g := newGround(t, 1)
+			open := make(chan struct{})
+
+			g.publish(0, 10)
+
+			r := g.run(job(pipeline.Channel{
+				Name: "work", Lanes: 1, Timeout: 20 * time.Second, Sink: &shelf{},
+				Stages: []pipeline.Stage{gate(firstDelivery("m0"), open, false)},
+			}), actors.Options{RevokeBudget: 11 * time.Second}) // the call is given up after 21 s
+			pass(10 * time.Second)
+
+			if err := r.Seek(t.Context(), queue(0), 1); err != nil {
+				t.Fatal(err)
+			}
+
+			pass(time.Minute)
+
+			if s := g.status(r, 0); s.Committed != 10 {
+				t.Errorf("the queue is at %d of 10", s.Committed)
+			}
+
+			close(open)
+		})
+	}
+}
+
 func TestTooManyHungLanesStopTheJobWithAClearError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
