@@ -13,11 +13,11 @@ const (
 
 // bound reads each section to its end, as far as lengths go, and returns those that a module needs: what is left says nothing
 // about more bytes than there are.
-func bound(sections []section) ([]section, error) {
+func bound(sections []section, known numbers) ([]section, error) {
 	bounded := make([]section, 0, len(sections))
 
 	for _, s := range sections {
-		r := reader{bytes: s.content}
+		r := reader{bytes: s.content, known: known}
 
 		switch s.id {
 		case sectionCustom:
@@ -32,7 +32,7 @@ func bound(sections []section) ([]section, error) {
 		case sectionImport:
 			r.each(func() { r.importing() })
 		case sectionFunction:
-			r.each(func() { r.u32() })
+			r.each(func() { r.index(known.types) })
 		case sectionTable:
 			s.content = tables(&r)
 		case sectionMemory:
@@ -40,8 +40,10 @@ func bound(sections []section) ([]section, error) {
 		case sectionGlobal:
 			r.each(func() { r.valueType(); r.byte(); r.expression() })
 		case sectionExport:
-			r.each(func() { r.take(r.u32()); r.byte(); r.u32() })
-		case sectionStart, sectionDataCount:
+			r.each(r.exporting)
+		case sectionStart:
+			r.index(known.functions)
+		case sectionDataCount:
 			r.u32()
 		case sectionElement:
 			r.each(r.element)
@@ -119,7 +121,7 @@ func (r *reader) importing() (kind byte) {
 
 	switch kind = r.byte(); kind {
 	case kindFunction:
-		r.u32()
+		r.index(r.known.types)
 	case kindTable:
 		r.valueType()
 		r.limits()
@@ -135,7 +137,21 @@ func (r *reader) importing() (kind byte) {
 	return kind
 }
 
-// Kinds of imports.
+// exporting reads an export.
+func (r *reader) exporting() {
+	r.take(r.u32())
+
+	switch r.byte() {
+	case kindFunction:
+		r.index(r.known.functions)
+	case kindGlobal:
+		r.index(r.known.globals)
+	default:
+		r.u32()
+	}
+}
+
+// Kinds of imports and exports.
 const (
 	kindFunction = iota
 	kindTable
@@ -143,14 +159,16 @@ const (
 	kindGlobal
 )
 
-// imports counts what a module imports, since functions and globals are numbered from there on.
-func imports(sections []section) (n struct{ functions, globals uint32 }) {
+// numbered counts what a module has, where what it imports comes first.
+func numbered(sections []section) numbers {
+	n := numbers{count(sections, sectionType), count(sections, sectionFunction), count(sections, sectionGlobal)}
+
 	for _, s := range sections {
 		if s.id != sectionImport {
 			continue
 		}
 
-		r := reader{bytes: s.content}
+		r := reader{bytes: s.content, known: n}
 		r.each(func() {
 			switch r.importing() {
 			case kindFunction:
@@ -188,7 +206,7 @@ func (r *reader) element() {
 	if expressions {
 		r.each(r.expression)
 	} else {
-		r.each(func() { r.u32() })
+		r.each(func() { r.index(r.known.functions) })
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	opF64Const     = 0x44
 	opI32Eqz       = 0x45
 	opI32Sub       = 0x6b
+	opRefFunc      = 0xd2
 	opMore         = 0xfc
 	opVector       = 0xfd
 
@@ -27,13 +28,13 @@ const (
 )
 
 // rewriteCode puts the check into each function of a code section.
-func rewriteCode(content, check []byte) ([]byte, error) {
+func rewriteCode(content, check []byte, known numbers) ([]byte, error) {
 	r := reader{bytes: content}
 	n := r.u32()
 	out := unsigned(make([]byte, 0, len(content)+len(content)/4), n)
 
 	for i := range n {
-		body, err := rewriteBody(r.take(r.u32()), check)
+		body, err := rewriteBody(reader{bytes: r.take(r.u32()), known: known}, check)
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
@@ -51,9 +52,9 @@ func rewriteCode(content, check []byte) ([]byte, error) {
 
 // rewriteBody puts the check behind the head of each loop, and at the beginning of a function that can call another one
 // without having passed one.
-func rewriteBody(body, check []byte) ([]byte, error) {
+func rewriteBody(r reader, check []byte) ([]byte, error) {
 	var (
-		r      = reader{bytes: body}
+		body   = r.bytes
 		locals uint64
 	)
 
@@ -126,12 +127,20 @@ func (r *reader) instruction() byte {
 		r.more(r.u32())
 	case op == opVector:
 		r.vector(r.u32())
-	case op == opCallIndirect, op >= 0x28 && op <= 0x3e: // loads and stores: alignment and offset
+	case op >= opBlock && op <= opIf:
+		r.blockType()
+	case op == opCall, op == opRefFunc:
+		r.index(r.known.functions)
+	case op == opCallIndirect:
+		r.index(r.known.types)
+		r.skip()
+	case op == opGlobalGet, op == opGlobalSet:
+		r.index(r.known.globals)
+	case op >= 0x28 && op <= 0x3e: // loads and stores: alignment and offset
 		r.skip()
 		r.skip()
-	case op >= opBlock && op <= opIf, op == 0x0c, op == 0x0d, op == opCall, // a type of block, a label, a function
-		op >= 0x20 && op <= 0x26,                         // a local, a global or a table
-		op >= 0x3f && op <= 0x42, op == 0xd0, op == 0xd2: // a memory, a number, a type, a function
+	case op == 0x0c, op == 0x0d, op >= 0x20 && op <= 0x26, // a label, a local or a table
+		op >= 0x3f && op <= 0x42, op == 0xd0: // a memory, a number, a type
 		r.skip()
 	case op <= 0x01, op == 0x05, op == opEnd, op == 0x0f, op == 0x1a, op == 0x1b, op >= opI32Eqz && op <= 0xc4, op == 0xd1:
 	default:

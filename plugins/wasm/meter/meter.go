@@ -21,30 +21,29 @@ import (
 // are kept.
 func Insert(module []byte, every int32) (metered []byte, tick uint32, err error) {
 	sections, err := split(module)
-	if err == nil {
-		sections, err = bound(sections)
-	}
-
 	if err != nil {
 		return nil, 0, err
 	}
 
-	types, functions, globals := count(sections, sectionType), count(sections, sectionFunction), count(sections, sectionGlobal)
-	imported := imports(sections)
+	known := numbered(sections)
 
-	if functions == 0 {
+	if sections, err = bound(sections, known); err != nil {
+		return nil, 0, err
+	}
+
+	if count(sections, sectionFunction) == 0 {
 		return join(sections), 0, nil // there is nothing that could run
 	}
 
-	tick = imported.functions + functions
-	left := unsigned(nil, imported.globals+globals) // the global that counts down
+	tick = known.functions
+	left := unsigned(nil, known.globals) // the global that counts down
 	start := slices.Concat(signed([]byte{opI32Const}, every), []byte{opEnd})
 
 	reset := slices.Concat([]byte{0}, signed([]byte{opI32Const}, every), []byte{opGlobalSet}, left, []byte{opEnd})
 
-	sections, err = rewrite(sections, additions{
+	sections, err = rewrite(sections, known, additions{
 		kind:     []byte{0x60, 0, 0},
-		function: unsigned(nil, types),
+		function: unsigned(nil, known.types),
 		global:   slices.Concat([]byte{typeI32, 1}, start),
 		code:     sized(reset),
 		check:    check(left, tick),
@@ -67,7 +66,7 @@ func check(left []byte, tick uint32) []byte {
 // additions are what the sections get, each behind what they have, and the check that goes into the code.
 type additions struct{ kind, function, global, code, check []byte }
 
-func rewrite(sections []section, a additions) ([]section, error) {
+func rewrite(sections []section, known numbers, a additions) ([]section, error) {
 	out := make([]section, 0, len(sections)+1)
 	global := false
 
@@ -88,7 +87,7 @@ func rewrite(sections []section, a additions) ([]section, error) {
 			global = true
 			s.content, err = appended(s.content, a.global)
 		case sectionCode:
-			if s.content, err = rewriteCode(s.content, a.check); err == nil {
+			if s.content, err = rewriteCode(s.content, a.check, known); err == nil {
 				s.content, err = appended(s.content, a.code)
 			}
 		}

@@ -203,6 +203,7 @@ func FuzzInsert(f *testing.F) {
 	f.Add(wasmtest.Pass())
 	f.Add([]byte(header))
 	f.Add([]byte(header + "\x00\x0d\x04name\x01\x06\x01\x00\x03sum"))
+	f.Add([]byte(header + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x0a\x08\x01\x06\x00\x00\x23\x00\x1a\x0b"))
 
 	f.Fuzz(func(t *testing.T, module []byte) {
 		metered, tick, err := Insert(module, 100)
@@ -286,6 +287,65 @@ func TestTablesGetAGreatestSize(t *testing.T) {
 		metered, _, err := Insert([]byte(header+"\x04"+lengthed("\x01"+given)), 100)
 		if err != nil || string(metered) != header+"\x04"+lengthed("\x01"+want) || !valid(t, metered) {
 			t.Errorf("%q becomes %q, %v", given, metered, err)
+		}
+	}
+}
+
+// TestNobodyNamesWhatIsAdded holds that a module that is not valid since it names a type, a function or a global behind its own
+// does not get what it names: with the global that counts down, it would count anew in each turn and never stop.
+func TestNobodyNamesWhatIsAdded(t *testing.T) {
+	t.Parallel()
+
+	const (
+		oneType     = "\x01\x04\x01\x60\x00\x00"
+		oneFunction = "\x03\x02\x01\x00"
+		oneGlobal   = "\x06\x06\x01\x7f\x01\x41\x00\x0b"
+		oneTable    = "\x04\x04\x01\x70\x00\x01"
+		nothing     = "\x0a\x04\x01\x02\x00\x0b"
+	)
+
+	code := func(instructions string) string {
+		return oneType + oneFunction + oneTable + oneGlobal + "\x0a" + lengthed("\x01"+lengthed("\x00\x00"+instructions+"\x0b"))
+	}
+
+	for name, of := range map[string]func(n string) string{
+		"a call":            func(n string) string { return code("\x10" + n) },
+		"a call by a table": func(n string) string { return code("\x11" + n + "\x00") },
+		"a reference": func(n string) string {
+			return oneType + oneFunction + "\x07\x05\x01\x01f\x00\x00" + "\x0a" + lengthed("\x01"+lengthed("\x00\xd2"+n+"\x1a\x0b"))
+		},
+		"a global that is read": func(n string) string { return code("\x23" + n + "\x1a") },
+		"a global that is set":  func(n string) string { return code("\x24" + n) },
+		"a block":               func(n string) string { return code("\x02" + n + "\x0b") },
+		"a loop":                func(n string) string { return code("\x03" + n + "\x0b") },
+		"a function's type":     func(n string) string { return oneType + "\x03\x02\x01" + n + nothing },
+		"an import's type":      func(n string) string { return oneType + "\x02\x07\x01\x01m\x01f\x00" + n + oneFunction + nothing },
+		"a function's export":   func(n string) string { return oneType + oneFunction + "\x07\x05\x01\x01f\x00" + n + nothing },
+		"a global's export": func(n string) string {
+			return oneType + oneFunction + oneGlobal + "\x07\x05\x01\x01g\x03" + n + nothing
+		},
+		"the start": func(n string) string { return oneType + oneFunction + "\x08\x01" + n + nothing },
+		"an element": func(n string) string {
+			return oneType + oneFunction + oneTable + "\x09\x07\x01\x00\x41\x00\x0b\x01" + n + nothing
+		},
+		"an element's expression": func(n string) string {
+			return oneType + oneFunction + oneTable + "\x09\x09\x01\x04\x41\x00\x0b\x01\xd2" + n + "\x0b" + nothing
+		},
+		"a global's value": func(n string) string {
+			return oneType + oneFunction + "\x06\x06\x01\x70\x00\xd2" + n + "\x0b" + nothing
+		},
+	} {
+		own, next := []byte(header+of("\x00")), []byte(header+of("\x01"))
+		if !valid(t, own) || valid(t, next) {
+			t.Errorf("%s: the modules of this test are not as they should be", name)
+		}
+
+		if metered, _, err := Insert(own, 100); err != nil || valid(t, metered) != valid(t, own) {
+			t.Errorf("%s: what names its own is not taken: %v", name, err)
+		}
+
+		if _, _, err := Insert(next, 100); err == nil || !strings.Contains(err.Error(), "number 1 of") {
+			t.Errorf("%s: what names the next one is taken: %v", name, err)
 		}
 	}
 }

@@ -9,8 +9,12 @@ import (
 // reader takes a module apart. It keeps the first error; after one, there is nothing left to read.
 type reader struct {
 	bytes []byte
+	known numbers
 	err   error
 }
+
+// numbers are how many a module has of what it names by numbers.
+type numbers struct{ types, functions, globals uint32 }
 
 var errEnd = errors.New("it ends too early")
 
@@ -64,6 +68,36 @@ func (r *reader) u32() uint32 {
 	r.failf("a number that is too large")
 
 	return 0
+}
+
+// index reads the number of one of n. A larger one could be that of what is added to the module: whoever could name that would
+// stop the counting.
+func (r *reader) index(n uint32) {
+	if i := r.u32(); i >= n {
+		r.failf("number %d of what there are %d of", i, n)
+	}
+}
+
+// blockType reads what a block takes and returns: the number of a type, or a negative number for what needs none.
+func (r *reader) blockType() {
+	var n uint64
+
+	for shift := 0; shift < 35; shift += 7 {
+		b := r.byte()
+		n |= uint64(b&0x7f) << shift
+
+		if b >= 0x80 {
+			continue
+		}
+
+		if negative := b&0x40 != 0; !negative && n >= uint64(r.known.types) {
+			r.failf("number %d of %d types", n, r.known.types)
+		}
+
+		return
+	}
+
+	r.failf("a number that is too large")
 }
 
 // skip skips a number of any width and sign.
