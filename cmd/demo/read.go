@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
@@ -66,6 +67,18 @@ func (s *standing) finished(o pipeline.Offset) bool {
 	}
 
 	return o < s.committed
+}
+
+// bothStandings returns how far both groups are, whose jobs have ended.
+func bothStandings(ctx context.Context, b consumer.Broker) ([]standing, error) {
+	quakes, err := standings(ctx, b, quakesTopic, quakesTopic)
+	if err != nil {
+		return nil, err
+	}
+
+	alerts, err := standings(ctx, b, alertsTopic, alertsTopic)
+
+	return slices.Concat(quakes, alerts), err
 }
 
 // standings returns how far a group is in the queues of a topic and in its retry topic. Nobody else may be a member.
@@ -167,8 +180,8 @@ const (
 	alertsFile    = "alerts.jsonl"
 )
 
-// gather reads the evidence of a directory and its broker, whose jobs have ended.
-func gather(ctx context.Context, b consumer.Broker, dir string, feed []event, r *runs) (*evidence, error) {
+// gather reads the evidence of a directory and its broker, where both groups are as far as standings says.
+func gather(ctx context.Context, b consumer.Broker, dir string, feed []event, r *runs, standings []standing) (*evidence, error) {
 	e := &evidence{
 		feed: feed, runs: r, finished: make(set),
 		quakes:     book{name: "topic " + quakesTopic},
@@ -181,7 +194,7 @@ func gather(ctx context.Context, b consumer.Broker, dir string, feed []event, r 
 		alerts:      book{name: alertsFile},
 	}
 
-	if err := e.readTopics(ctx, b); err != nil {
+	if err := e.readTopics(ctx, b, standings); err != nil {
 		return nil, err
 	}
 
@@ -192,19 +205,12 @@ func gather(ctx context.Context, b consumer.Broker, dir string, feed []event, r 
 	return e, nil
 }
 
-func (e *evidence) readTopics(ctx context.Context, b consumer.Broker) error {
+func (e *evidence) readTopics(ctx context.Context, b consumer.Broker, standings []standing) error {
 	at := make(map[pipeline.Queue]standing)
 
-	for _, topic := range []string{quakesTopic, alertsTopic} {
-		group, err := standings(ctx, b, topic, topic)
-		if err != nil {
-			return err
-		}
-
-		for _, s := range group {
-			e.queues = append(e.queues, s.position)
-			at[s.queue] = s
-		}
+	for _, s := range standings {
+		e.queues = append(e.queues, s.position)
+		at[s.queue] = s
 	}
 
 	err := browse(ctx, b, quakesTopic, func(m *pipeline.Message) {

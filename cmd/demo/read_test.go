@@ -153,7 +153,12 @@ func TestStandingsAreWhatTheGroupHasStored(t *testing.T) {
 		t.Errorf("the ends sum up to %d, want 1707", sum)
 	}
 
-	e, err := gather(t.Context(), b, t.TempDir(), feedOf(t, 1), &runs{Clean: []bool{false}})
+	at, err := bothStandings(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	e, err := gather(t.Context(), b, t.TempDir(), feedOf(t, 1), &runs{Clean: []bool{false}}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +192,7 @@ func TestTheEvidenceIsWhatIsOnDisk(t *testing.T) {
 		}
 	}
 
-	e, err := gather(t.Context(), b, dir, nil, &runs{Clean: []bool{false}})
+	e, err := gather(t.Context(), b, dir, nil, &runs{Clean: []bool{false}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +218,7 @@ func TestTheEvidenceIsWhatIsOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	_, err = gather(t.Context(), b, dir, nil, &runs{Clean: []bool{false}})
+	_, err = gather(t.Context(), b, dir, nil, &runs{Clean: []bool{false}}, nil)
 	if err == nil || !strings.Contains(err.Error(), archiveFile+", line 2") {
 		t.Errorf("a torn line: %v", err)
 	}

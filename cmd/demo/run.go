@@ -48,8 +48,8 @@ type session struct {
 	quakes, alerts *actors.Running
 	// told takes the lines about events; what does not fit is left out.
 	told chan string
-	// began is when the jobs were started.
-	began time.Time
+	// began is when the jobs were started, idle since when every queue is worked off; zero while one is not.
+	began, idle time.Time
 }
 
 // run is the demo from start to end; it returns the exit code.

@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/actors"
-	"github.com/millrace/millrace/consumer"
-	"github.com/millrace/millrace/consumer/embedded"
-	"github.com/millrace/millrace/pipeline"
 )
 
 // look is how often the jobs are looked at, plainEvery after how many looks a line is printed where there is no terminal.
 const (
 	look       = 100 * time.Millisecond
 	plainEvery = 10
+	// patience is how much later than its delay a message may come again.
+	patience = 5 * time.Second
 )
 
 // watch publishes the feed and shows what the jobs make of it, until everything is finished or ctx ends, which is when
@@ -116,41 +115,37 @@ func (d *session) tellAll() {
 	}
 }
 
-// settled reports whether nothing is left to do. The snapshots are older than what the broker says, so nothing can have
-// slipped through between them: a message is in flight in a snapshot, or above a commit watermark, or waits at the
-// broker to be delivered again.
+// settled reports whether nothing is left to do. Not every broker says how many messages wait there to be delivered again,
+// so the books have to say that nothing is missing; when they never do, no message comes for longer than any of them waits.
 func (d *session) settled(ctx context.Context, snapshots [2]*actors.Snapshot) (bool, error) {
-	passed := make(map[pipeline.Queue]pipeline.Offset)
+	var at []standing
 
 	for _, s := range snapshots {
 		for i := range s.Queues {
-			passed[s.Queues[i].Queue] = s.Queues[i].Min
+			q := &s.Queues[i]
+			at = append(at, standing{position: position{group: s.Job, queue: q.Queue, committed: q.Min, end: q.End}})
 		}
 	}
 
-	b, err := d.broker.Describe(ctx)
+	if len(at) == 0 || slices.ContainsFunc(at, func(s standing) bool { return s.lag() > 0 }) {
+		d.idle = time.Time{}
+
+		return false, nil
+	}
+
+	switch now := time.Now(); {
+	case d.idle.IsZero():
+		d.idle = now
+	case now.Sub(d.idle) > 2*d.retryDelay+patience:
+		return true, nil
+	}
+
+	e, err := gather(ctx, d.broker, d.dir, d.feed, d.runs, at)
 	if err != nil {
-		return false, fmt.Errorf("demo: %w", err)
+		return false, err
 	}
 
-	return b.Delayed == 0 && allPassed(b.Topics, passed), nil
-}
-
-// allPassed reports whether the jobs' topics have been worked off.
-func allPassed(topics []embedded.TopicInfo, passed map[pipeline.Queue]pipeline.Offset) bool {
-	for _, t := range topics {
-		if t.Name == quakesDead || t.Name == alertsDead || strings.HasPrefix(t.Name, consumer.DeadLetterTopic("")) {
-			continue
-		}
-
-		for _, q := range t.Queues {
-			if passed[q.Queue] < q.End {
-				return false
-			}
-		}
-	}
-
-	return true
+	return len(audit(e).unfinished) == 0, nil
 }
 
 // drain ends both jobs, the first one first, and records whether nothing was left in flight.
@@ -210,7 +205,12 @@ func (d *session) counted(ctx context.Context) []counted {
 
 // reconcile audits what is on disk and prints the result.
 func (d *session) reconcile(ctx context.Context, counts []counted, stopped bool) (int, error) {
-	e, err := gather(ctx, d.broker, d.dir, d.feed, d.runs)
+	at, err := bothStandings(ctx, d.broker)
+	if err != nil {
+		return exitFailed, err
+	}
+
+	e, err := gather(ctx, d.broker, d.dir, d.feed, d.runs, at)
 	if err != nil {
 		return exitFailed, err
 	}
