@@ -13,6 +13,29 @@ import (
 // and id, and nil when me is not among the members. All members must call it with the same queues and members, in any
 // order. The arguments are not changed.
 func Allocate(queues []pipeline.Queue, members []string, me string) []pipeline.Queue {
+	return share(queues, members, me, func(topic []pipeline.Queue, n, rank int) []pipeline.Queue {
+		from, to := block(len(topic), n, rank)
+
+		return topic[from:to]
+	})
+}
+
+// AllocateCircle is [Allocate] by RocketMQ's rule of the circle: the queues of a topic are dealt one by one, as cards are.
+func AllocateCircle(queues []pipeline.Queue, members []string, me string) []pipeline.Queue {
+	return share(queues, members, me, func(topic []pipeline.Queue, n, rank int) []pipeline.Queue {
+		var dealt []pipeline.Queue
+		for i := rank; i < len(topic); i += n {
+			dealt = append(dealt, topic[i])
+		}
+
+		return dealt
+	})
+}
+
+// share shares each topic on its own, of whose sorted queues pick returns those of the member number rank of n.
+func share(
+	queues []pipeline.Queue, members []string, me string, pick func(topic []pipeline.Queue, n, rank int) []pipeline.Queue,
+) []pipeline.Queue {
 	ids := slices.Compact(slices.Sorted(slices.Values(members)))
 	rank, found := slices.BinarySearch(ids, me)
 
@@ -29,8 +52,7 @@ func Allocate(queues []pipeline.Queue, members []string, me string) []pipeline.Q
 			end++
 		}
 
-		from, to := block(end, len(ids), rank)
-		owned = append(owned, rest[from:to]...)
+		owned = append(owned, pick(rest[:end], len(ids), rank)...)
 		rest = rest[end:]
 	}
 

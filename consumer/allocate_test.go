@@ -73,6 +73,25 @@ func TestTopicsAreSharedEachOnItsOwn(t *testing.T) {
 	}
 }
 
+func TestQueuesAreDealtInACircle(t *testing.T) {
+	t.Parallel()
+
+	queues, members := slices.Concat(queuesOf("t", "y", 3), queuesOf("t", "x", 2), queuesOf("u", "", 1)), []string{"b", "a"}
+
+	for me, want := range map[string][]pipeline.Queue{
+		"a": {
+			{Topic: "t", Broker: "x"}, {Topic: "t", Broker: "y"}, {Topic: "t", Broker: "y", ID: 2},
+			{Topic: "u"},
+		},
+		"b": {{Topic: "t", Broker: "x", ID: 1}, {Topic: "t", Broker: "y", ID: 1}},
+		"z": nil,
+	} {
+		if got := consumer.AllocateCircle(queues, members, me); !slices.Equal(got, want) {
+			t.Errorf("%s owns %v, want %v", me, got, want)
+		}
+	}
+}
+
 func TestEveryQueueHasExactlyOneOwner(t *testing.T) {
 	t.Parallel()
 
@@ -87,13 +106,18 @@ func TestEveryQueueHasExactlyOneOwner(t *testing.T) {
 			members[i] = "m" + strconv.Itoa(i)
 		}
 
+		rule := consumer.Allocate
+		if rnd.IntN(2) == 0 {
+			rule = consumer.AllocateCircle
+		}
+
 		owners := map[pipeline.Queue]string{}
 		sizes := map[string][]int{}
 
 		for _, me := range members {
 			size := map[string]int{}
 
-			for _, q := range consumer.Allocate(queues, members, me) {
+			for _, q := range rule(queues, members, me) {
 				if other, owned := owners[q]; owned {
 					t.Fatalf("seed %d: %v belongs to %s and to %s", seed, q, other, me)
 				}

@@ -154,6 +154,10 @@ func (m *member) share(ctx context.Context, topic string) ([]pipeline.Queue, err
 		return nil, errAbsent
 	}
 
+	if m.options.Circle {
+		return consumer.AllocateCircle(found.Readable, ids, m.id), nil
+	}
+
 	return consumer.Allocate(found.Readable, ids, m.id), nil
 }
 

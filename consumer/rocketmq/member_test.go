@@ -33,6 +33,44 @@ func TestFailingListOfMembersKeepsTheAssignment(t *testing.T) {
 	})
 }
 
+// TestMembersMayBeDealtTheirQueues has two members and a topic of four queues at one broker, which blocks would share as 0, 1
+// and 2, 3.
+func TestMembersMayBeDealtTheirQueues(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{Circle: true}, func(w *world) {
+		w.fake.CreateTopic(topic, 4)
+
+		readers := []*reader{w.join(consumer.Subscription{Instance: "a"}), w.join(consumer.Subscription{Instance: "b"})}
+
+		var owned [2][]int
+
+		for {
+			for i, r := range readers {
+				r.next()
+
+				owned[i] = nil
+
+				for _, l := range r.assigned.Leases {
+					if l.Queue.Topic == topic {
+						owned[i] = append(owned[i], l.Queue.ID)
+					}
+				}
+			}
+
+			if len(owned[0]) == 2 && len(owned[1]) == 2 {
+				break
+			}
+		}
+
+		slices.SortFunc(owned[:], slices.Compare)
+
+		if !slices.Equal(owned[0], []int{0, 2}) || !slices.Equal(owned[1], []int{1, 3}) {
+			w.Errorf("the members own %v", owned)
+		}
+	})
+}
+
 func TestMemberOutlivesItsBrokerAndNameServer(t *testing.T) {
 	t.Parallel()
 

@@ -30,6 +30,8 @@ type RocketMQ struct {
 	// Orderly locks queues at the brokers, OffsetsOnly keeps nothing of a checkpoint but its offset, JavaFirstBoot begins as
 	// RocketMQ's own clients do.
 	Orderly, OffsetsOnly, JavaFirstBoot bool
+	// Circle deals queues to members one by one.
+	Circle bool
 	// OffsetDir is where broadcasting members keep their offsets.
 	OffsetDir string
 	// DelayLevels are the brokers' delays.
@@ -59,7 +61,7 @@ func (d *decoder) rocketMQ(n *node) *RocketMQ {
 		TLS: f.truth("tls"), CA: f.text("ca"), Certificate: f.text("certificate"), Key: f.text("certificate_key"),
 		ServerName: f.text("server_name"), Tags: f.textTable(keyTags), SQL: f.textTable(keySQL),
 		Orderly: f.truth("orderly"), OffsetsOnly: f.truth("offsets_only"), JavaFirstBoot: f.truth("java_first_boot"),
-		OffsetDir: f.text("offset_dir"), DelayLevels: f.durations("delay_levels"), HoldPull: f.duration("hold_pull"),
+		Circle: f.oneOf("allocation", "average", "circle") == "circle", OffsetDir: f.text("offset_dir"), DelayLevels: f.durations("delay_levels"), HoldPull: f.duration("hold_pull"),
 		CallTimeout: f.duration("call_timeout"), DialTimeout: f.duration("dial_timeout"),
 		HeartbeatEvery: f.duration("heartbeat_every"), RoutesEvery: f.duration("routes_every"),
 		RebalanceEvery: f.duration("rebalance_every"),

@@ -42,6 +42,10 @@ func RocketMQKeys() []plugins.Option {
 			Help: "Make no topics for checkpoints. What was finished above a committed offset is then done again.",
 		},
 		{
+			Name: "allocation", Type: typeText, Values: []string{"average", "circle"}, Default: "average",
+			Help: "How the members share the queues of a topic: in blocks, or dealt one by one. All must do the same.",
+		},
+		{
 			Name: "offset_dir", Type: typeText, Default: "~/.rocketmq_offsets",
 			Help: "Where broadcasting jobs keep their offsets.",
 		},

@@ -60,7 +60,7 @@ func openRocketMQ(r *jobfile.RocketMQ, log *zap.Logger) (*ground, error) {
 
 	broker, err := rocketmq.Open(rocketmq.Options{
 		NameServers: r.NameServers, Namespace: r.Namespace, Filters: filtersOf(r), Credentials: wire.Credentials, TLS: settings,
-		JavaFirstBoot: r.JavaFirstBoot, OffsetsOnly: r.OffsetsOnly, Orderly: r.Orderly, OffsetDir: r.OffsetDir,
+		JavaFirstBoot: r.JavaFirstBoot, OffsetsOnly: r.OffsetsOnly, Orderly: r.Orderly, Circle: r.Circle, OffsetDir: r.OffsetDir,
 		DelayLevels: r.DelayLevels, HoldPull: r.HoldPull, CallTimeout: r.CallTimeout, DialTimeout: r.DialTimeout,
 		HeartbeatEvery: r.HeartbeatEvery, RoutesEvery: r.RoutesEvery, RebalanceEvery: r.RebalanceEvery, Log: log,
 	})
