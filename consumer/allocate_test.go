@@ -80,7 +80,9 @@ func TestQueuesAreDealtInACircle(t *testing.T) {
 
 	for me, want := range map[string][]pipeline.Queue{
 		"a": {
-			{Topic: "t", Broker: "x"}, {Topic: "t", Broker: "y"}, {Topic: "t", Broker: "y", ID: 2},
+			{Topic: "t", Broker: "x"},
+			{Topic: "t", Broker: "y"},
+			{Topic: "t", Broker: "y", ID: 2},
 			{Topic: "u"},
 		},
 		"b": {{Topic: "t", Broker: "x", ID: 1}, {Topic: "t", Broker: "y", ID: 1}},

@@ -46,9 +46,9 @@ type Options struct {
 	// Orderly makes members lock their queues at the broker: a queue that is taken away goes to its next owner when it was
 	// released, or when the broker has not heard of its owner for a minute. Broadcasting members lock nothing.
 	Orderly bool
-	// Circle shares the queues of a topic by [consumer.AllocateCircle], as Java's AllocateMessageQueueAveragelyByCircle does: each
-	// member then has queues of all brokers. The default is [consumer.Allocate], which is also Java's. All members of a
-	// group must have the same rule.
+	// Circle shares the queues of a topic by [consumer.AllocateCircle], as Java's AllocateMessageQueueAveragelyByCircle
+	// does: each member then has queues of all brokers. The default is [consumer.Allocate], which is also Java's. All
+	// members of a group must have the same rule.
 	Circle bool
 	// OffsetDir is where broadcasting members keep their offsets, in files below their instances' names; empty means
 	// ".rocketmq_offsets" in the user's home, where RocketMQ's own clients keep theirs. A member that has none takes over those
