@@ -45,6 +45,8 @@ type lane struct {
 	chain *pipeline.Chain
 	// gather is this lane's instance of the channel's gather stage; nil when there is none.
 	gather pipeline.BatchTransform
+	// meters are those of the stages and the gather; they stay as open has made them.
+	meters []meter
 
 	word laneWord
 	// begun is when the present turn or sink call began, by the clock; begunSeq is the number of its first call.
@@ -212,12 +214,20 @@ func (l *lane) open() error {
 		return err
 	}
 
+	for stage, m := range chain.Meters() {
+		l.meters = append(l.meters, meter{stage, m})
+	}
+
 	if spec.Gather == nil {
 		return nil
 	}
 
 	if l.gather, err = spec.Gather.New(); err != nil {
 		return pipeline.AsStageError(spec.Name, spec.Gather.Name, err)
+	}
+
+	if m, ok := l.gather.(pipeline.Meter); ok {
+		l.meters = append(l.meters, meter{l.ch.stageName(l.ch.endStage()), m})
 	}
 
 	if o, ok := l.gather.(pipeline.Opener); ok {

@@ -106,6 +106,10 @@ type ChannelStatus struct {
 	Lanes   []LaneStatus `json:"lanes"`
 	// Counts are the sum over the lanes.
 	Counts LaneCounts `json:"counts"`
+	// Plugins are what plugins have counted themselves; see [Snapshot.AddCounts].
+	Plugins []PluginCounts `json:"plugins,omitempty"`
+
+	meters []meter
 }
 
 // LaneStatus is the state of one lane.

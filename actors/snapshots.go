@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/millrace/millrace/pipeline"
 )
 
 // snapshotRequest carries what the engine knows to the tracker, which answers the one who asked.
@@ -142,7 +144,12 @@ func (t *tracker) channelStatus(c *channel, now int64) ChannelStatus {
 			lane := w.lane.status(now)
 			s.Counts.add(lane.Counts)
 			s.Lanes = append(s.Lanes, lane)
+			s.meters = append(s.meters, w.lane.meters...)
 		}
+	}
+
+	if m, ok := c.spec.Sink.(pipeline.Meter); ok {
+		s.meters = append(s.meters, meter{c.stageName(c.endStage()), m})
 	}
 
 	slices.SortFunc(s.Lanes, func(a, b LaneStatus) int { return cmp.Compare(a.Lane, b.Lane) })

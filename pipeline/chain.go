@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"runtime/debug"
 	"slices"
 )
@@ -94,6 +95,17 @@ func (c *Chain) emitter(i int) Emit {
 		c.at.set(int32(i))
 
 		return err
+	}
+}
+
+// Meters returns the stages that are a [Meter], by their names, in order. Safe to call from any goroutine.
+func (c *Chain) Meters() iter.Seq2[string, Meter] {
+	return func(yield func(string, Meter) bool) {
+		for i := range c.links {
+			if m, ok := c.links[i].stage.(Meter); ok && !yield(c.links[i].name, m) {
+				return
+			}
+		}
 	}
 }
 

@@ -243,7 +243,9 @@ func TestProbesAndMetricsFollowTheJobs(t *testing.T) {
 		get("/healthz", http.StatusOK)
 
 		w.publish(5)
-		r := w.run(w, job(pipeline.Channel{Name: "work", Stages: []pipeline.Stage{gate(named("m3"), open, true)}}), actors.Options{})
+		r := w.run(w, job(pipeline.Channel{
+			Name: "work", Stages: []pipeline.Stage{counting("count", "seen", "\xff"), gate(named("m3"), open, true)},
+		}), actors.Options{})
 		pass(20 * time.Second)
 		get("/readyz", http.StatusOK)
 		get("/healthz", http.StatusOK)
@@ -255,10 +257,15 @@ func TestProbesAndMetricsFollowTheJobs(t *testing.T) {
 			`millrace_queue_end_offset{job="job",queue="in/0"} 5`,
 			`millrace_queue_stands{cause="runs",job="job",queue="in/0"} 1`,
 			`millrace_channel_lanes{channel="work",job="job"} 1`,
+			`millrace_plugin_total{channel="work",count="seen",job="job",stage="count"} 4`,
 		} {
 			if !strings.Contains(metrics, want) {
 				t.Errorf("no %s in\n%s", want, metrics)
 			}
+		}
+
+		if status := get("/api/v1/status", http.StatusOK); !strings.Contains(status, `"plugins":[{"stage":"count","counts":{"seen":4,`) {
+			t.Errorf("no counts of the plugin in\n%s", status)
 		}
 
 		r.Drain(-1)

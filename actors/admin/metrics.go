@@ -18,6 +18,7 @@ type collector struct {
 	queue  []metric[*actors.QueueStatus]
 	chans  []metric[*actors.ChannelStatus]
 	stands *prometheus.Desc
+	plugin *prometheus.Desc
 }
 
 // metric is a number of a thing.
@@ -42,6 +43,9 @@ func newCollector(jobs *Jobs) *collector {
 	c.stands = prometheus.NewDesc("millrace_queue_stands",
 		"1 while the queue's offset does not move although there is something to do; the cause is a label.",
 		[]string{jobKey, queueKey, "cause"}, nil)
+
+	c.plugin = prometheus.NewDesc("millrace_plugin_total", "What plugins count themselves; the name of the count is a label.",
+		[]string{jobKey, "channel", "stage", "count"}, nil)
 
 	c.job = []metric[*actors.Snapshot]{
 		describe("job_running", "1 while the job runs.", gauge, ofJob, func(s *actors.Snapshot) float64 {
@@ -156,8 +160,23 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			}
 		}
 
+		s.AddCounts()
+
 		for i := range s.Channels {
 			send(out, c.chans, &s.Channels[i], s.Job, s.Channels[i].Name)
+			c.sendPlugins(out, s.Job, &s.Channels[i])
+		}
+	}
+}
+
+// sendPlugins sends what plugins have counted. A name that is no text, which a plugin of your own may give, is left out.
+func (c *collector) sendPlugins(out chan<- prometheus.Metric, job string, ch *actors.ChannelStatus) {
+	for _, p := range ch.Plugins {
+		for name, n := range p.Counts {
+			m, err := prometheus.NewConstMetric(c.plugin, prometheus.CounterValue, float64(n), job, ch.Name, p.Stage, name)
+			if err == nil {
+				out <- m
+			}
 		}
 	}
 }

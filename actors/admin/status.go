@@ -26,6 +26,8 @@ func (h *handler) status(r *http.Request) (any, error) {
 			return nil, err
 		}
 
+		one.AddCounts()
+
 		s.Jobs = append(s.Jobs, one)
 	}
 

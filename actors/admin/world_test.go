@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,4 +236,29 @@ func (s slowDoor) Open(context.Context) error {
 	<-s.may
 
 	return nil
+}
+
+// counter is a transform that counts what passes, under several names.
+type counter struct {
+	names []string
+	n     atomic.Int64
+}
+
+func counting(name string, counts ...string) pipeline.Stage {
+	return pipeline.Stage{Name: name, New: func() (pipeline.Transform, error) { return &counter{names: counts}, nil }}
+}
+
+func (c *counter) Transform(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
+	c.n.Add(1)
+
+	return emit(m)
+}
+
+func (c *counter) Meter() map[string]int64 {
+	counts := make(map[string]int64)
+	for _, name := range c.names {
+		counts[name] = c.n.Load()
+	}
+
+	return counts
 }

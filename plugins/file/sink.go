@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -38,6 +39,9 @@ type Sink struct {
 	files  files
 	buffer []byte
 	stats  Stats
+
+	// shown are the counters as of the end of the last such call.
+	shown atomic.Pointer[Stats]
 }
 
 // Stats are a sink's counters since it was made.
@@ -199,12 +203,13 @@ func (s *Sink) groups(batch []*pipeline.Message, failures *pipeline.BatchError) 
 	return all
 }
 
-// Stats returns the counters. It waits for a Write that is under way.
+// Stats returns the counters as of the end of the last Write, Open or Close.
 func (s *Sink) Stats() Stats {
-	s.turn <- struct{}{}
-	defer s.give()
+	var stats Stats
+	if shown := s.shown.Load(); shown != nil {
+		stats = *shown
+	}
 
-	stats := s.stats
 	stats.Compressed = s.packer.count()
 
 	return stats
@@ -252,4 +257,9 @@ func (s *Sink) take(ctx context.Context) error {
 	}
 }
 
-func (s *Sink) give() { <-s.turn }
+func (s *Sink) give() {
+	stats := s.stats
+	s.shown.Store(&stats)
+
+	<-s.turn
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/pipeline"
@@ -74,9 +75,10 @@ type Sink struct {
 	show Show
 	to   io.Writer
 
-	mu              sync.Mutex // guards to and what is below
-	buffer          bytes.Buffer
-	messages, bytes int64
+	mu     sync.Mutex // guards to and what is below
+	buffer bytes.Buffer
+
+	messages, bytes atomic.Int64
 }
 
 var (
@@ -120,8 +122,8 @@ func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 		return fmt.Errorf("stdout: %w", err)
 	}
 
-	s.messages += int64(len(batch))
-	s.bytes += n
+	s.messages.Add(int64(len(batch)))
+	s.bytes.Add(n)
 
 	return nil
 }
@@ -146,12 +148,9 @@ func (s *Sink) print(m *pipeline.Message) error {
 	return nil
 }
 
-// Meter returns how much was printed. It waits for a Write that is under way.
+// Meter returns how much was printed.
 func (s *Sink) Meter() map[string]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	return map[string]int64{"messages": s.messages, "bytes": s.bytes}
+	return map[string]int64{"messages": s.messages.Load(), "bytes": s.bytes.Load()}
 }
 
 // line is a message as [ShowMessage] prints it.

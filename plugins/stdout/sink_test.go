@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/pipeline"
@@ -121,4 +122,31 @@ func ExampleSink() {
 
 	_ = sink.Write(context.Background(), []*pipeline.Message{{Key: "us1000chhc", Body: []byte(`{"mag":6.4}`)}})
 	// Output: {"key":"us1000chhc","body":{"mag":6.4}}
+}
+
+// TestCountsDoNotWait asks for the counts while a write waits for whoever reads the output.
+func TestCountsDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reader, writer := io.Pipe()
+		sink := setup(t, nil, writer)
+
+		go func() { _ = sink.Write(t.Context(), []*pipeline.Message{{Body: []byte("x")}}) }()
+
+		synctest.Wait()
+
+		if got := sink.Meter()["messages"]; got != 0 {
+			t.Errorf("%d messages printed, which nobody has read", got)
+		}
+
+		if _, err := reader.Read(make([]byte, 9)); err != nil {
+			t.Error(err)
+		}
+
+		synctest.Wait()
+
+		if got := sink.Meter()["messages"]; got != 1 {
+			t.Errorf("%d messages printed", got)
+		}
+	})
 }

@@ -190,6 +190,7 @@ func (s *Server) snapshots(r *http.Request) (any, error) {
 		}
 
 		snapshot.AddStacks()
+		snapshot.AddCounts()
 		snapshots = append(snapshots, snapshot)
 	}
 
