@@ -23,15 +23,16 @@ func (e *RewoundError) Error() string {
 // rewindLooks is how many answers in a row must agree, at least, before the job goes back to what they say. A guess.
 const rewindLooks = 8
 
-// checkRewind refuses a stored offset below what this job has committed, until it has stayed the same long enough. Where
-// the store has no offset any more, the start position may not skip what this job has not finished either.
+// checkRewind refuses a stored offset below what this job has committed until it has stayed the same long enough, unless
+// somebody has set it. Where the store has no offset any more, the start position may not skip what this job has not finished
+// either.
 func (e *engine) checkRewind(q *owned, m *found) error {
 	known, ok := e.seen[q.lease.Queue]
 	if ok && !m.stored {
 		m.cp.Next = min(m.cp.Next, known)
 	}
 
-	if !ok || m.cp.Next >= known {
+	if !ok || m.cp.Next >= known || m.lease.Reset {
 		q.behind = 0
 
 		return nil

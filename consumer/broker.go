@@ -63,6 +63,9 @@ type Membership interface {
 type Lease struct {
 	Queue pipeline.Queue
 	Epoch uint64
+	// Reset says that somebody has set the group's offset, and that the queue begins again for that: what is stored is meant,
+	// also where it is below what was committed before.
+	Reset bool
 }
 
 // Assignment is the set of queues that a member owns.

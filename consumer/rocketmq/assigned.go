@@ -133,7 +133,7 @@ func (m *member) bump() {
 	m.changed = make(chan struct{})
 }
 
-// renew takes a queue away and gives it back in one step, so that whoever reads it begins again at what is stored.
+// renew takes a queue away and gives it back in one step, so that whoever reads it begins again at what a reset has stored.
 func (m *member) renew(l *lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,6 +142,7 @@ func (m *member) renew(l *lease) {
 
 	if m.leases[l.Queue] == l && m.cause == nil {
 		m.give(l.Queue)
+		m.leases[l.Queue].Reset = true
 		m.leases[l.Queue].lockedAt = l.lockedAt
 		m.bump()
 	}

@@ -3,7 +3,9 @@ package rocketmq_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/rocketmq"
 	"github.com/millrace/millrace/consumer/rocketmq/rocketmqfake"
@@ -108,5 +110,45 @@ func TestResetForgetsWhatWasFinishedAhead(t *testing.T) {
 		}
 
 		begunAgain(r, l)
+	})
+}
+
+// A reset is no broker that has lost its offsets, so a job that waits for those to come back follows it all the same.
+func TestResetIsFollowedByAJobThatWaitsForRewoundBrokers(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		w.publish("1", "2", "3", "4", "5")
+
+		b := &book{seen: map[string]int{}}
+
+		r, err := actors.Start(jobOf(b), w.bus, actors.Options{Rewind: actors.RewindWait})
+		if err != nil {
+			w.Fatal(err)
+		}
+
+		rewound := make(chan *actors.OffsetRewound, 1)
+
+		r.OnEvent(func(e actors.Event) {
+			if e, ok := e.(*actors.OffsetRewound); ok {
+				rewound <- e
+			}
+		})
+
+		<-time.After(time.Minute)
+		w.reset("2")
+		<-time.After(time.Minute)
+
+		if report := r.Drain(time.Minute); !report.Clean {
+			w.Errorf("not clean: %+v", report)
+		}
+
+		if len(rewound) > 0 {
+			w.Errorf("it is told as %+v", <-rewound)
+		}
+
+		if b.seen["2"] != 1 || b.seen["3"] != 2 || b.seen["5"] != 2 || w.storedOffset() != "5" {
+			w.Errorf("written is %v, stored %s", b.seen, w.storedOffset())
+		}
 	})
 }
