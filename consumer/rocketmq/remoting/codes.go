@@ -25,6 +25,8 @@ const (
 	UnlockQueues         = 42
 	CheckClientConfig    = 46
 	UpdateGroup          = 200
+	GetAllGroups         = 201
+	GetTopicStats        = 202
 	GetConsumeStats      = 208
 	DeleteTopic          = 215
 	ResetOffset          = 222

@@ -66,6 +66,17 @@ func addresses(byID map[string]string) map[int]string {
 // Topics returns the names of all topics of the namespace, sorted: without those that brokers make for themselves, and without
 // retries and dead letters. It fails as Ask does.
 func (t *Table) Topics(ctx context.Context) ([]string, error) {
+	names, err := t.AllTopics(ctx)
+
+	return slices.DeleteFunc(names, func(name string) bool {
+		mark, _ := cutMark(name)
+
+		return mark != ""
+	}), err
+}
+
+// AllTopics is Topics with those of retries and dead letters.
+func (t *Table) AllTopics(ctx context.Context) ([]string, error) {
 	got, err := t.Ask(ctx, &remoting.Command{Code: allTopics})
 	if err != nil {
 		return nil, err
@@ -88,7 +99,7 @@ func (t *Table) Topics(ctx context.Context) ([]string, error) {
 	names := list.Topics[:0]
 
 	for _, name := range list.Topics {
-		if space.holds(name) && !isSystem(name) && !isNamedAfter(brokers, name) {
+		if _, rest := cutMark(name); space.Holds(rest) && !isSystem(name) && !isNamedAfter(brokers, name) {
 			names = append(names, space.Unwrap(name))
 		}
 	}

@@ -80,8 +80,9 @@ func (n Namespace) Unwrap(name string) string {
 	return mark + strings.TrimPrefix(rest, string(n)+"%")
 }
 
-// holds reports whether a name on the wire is in the namespace. Without a namespace only names without any are.
-func (n Namespace) holds(name string) bool {
+// Holds reports whether a name on the wire, without the mark of retries or dead letters, is in the namespace. Without a namespace
+// only names without any are.
+func (n Namespace) Holds(name string) bool {
 	if n == "" {
 		return !strings.Contains(name, "%")
 	}
