@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
 // options are the flags of one run.
 type options struct {
 	keep   string
+	broker string
 	repeat int
 	seed   uint64
 
@@ -21,7 +23,7 @@ type options struct {
 }
 
 const usage = `The demo publishes a week of earthquakes (1,707 events of the USGS, February 2018) to a topic of an embedded
-broker and runs two jobs over them:
+broker, or of a RocketMQ, and runs two jobs over them:
 
   topic quakes -> classify -+-> archive  -> archive.jsonl            all earthquakes
                             +-> regions  -> summaries.jsonl          a line for each region of a batch
@@ -39,6 +41,8 @@ Try:
   go run ./cmd/demo -keep /tmp/quakes -slow -kill-after 500ms
   go run ./cmd/demo -keep /tmp/quakes                goes on where the killed run was
   go run ./cmd/demo -repeat 100                      volume
+  go run ./cmd/demo -broker rocketmq://127.0.0.1:9876
+                                                     the same on RocketMQ; go run ./cmd/rocketmq starts one to throw away
 
 Flags:
 `
@@ -69,6 +73,8 @@ func parseFlags(args []string, w io.Writer) (options, error) {
 	}
 
 	f.StringVar(&o.keep, "keep", "", "keep the broker and the files in this `dir`, and go on with what is there")
+	f.StringVar(&o.broker, "broker", "",
+		"`address` of a RocketMQ's name servers, rocketmq://HOST:PORT[,HOST:PORT]; without it the broker is embedded")
 	f.IntVar(&o.repeat, "repeat", 1, "publish the feed `n` times, with ids of their own")
 	f.Uint64Var(&o.seed, "seed", 1, "`number` that picks the events of -poison, -panic and -hang")
 	f.BoolVar(&o.poison, "poison", false, "three events fail for good: dead letters")
@@ -100,6 +106,8 @@ func (o *options) problem(rest []string) string {
 	switch {
 	case len(rest) > 0:
 		return fmt.Sprintf("there are no arguments beside flags, but %q was given", rest[0])
+	case o.broker != "" && !strings.HasPrefix(o.broker, rocketmqScheme):
+		return fmt.Sprintf("-broker is %q; write it like rocketmq://127.0.0.1:9876", o.broker)
 	case o.repeat < 1:
 		return "-repeat is at least 1"
 	case o.retryDelay < 0 || o.killAfter < 0:

@@ -15,9 +15,9 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	var said strings.Builder
 
 	got, err := parseFlags(strings.Fields(
-		"-keep d -repeat 3 -seed 9 -poison -panic -hang -slow -retry-delay 5ms -kill-after 1s"), &said)
+		"-keep d -broker rocketmq://h:1,i:2 -repeat 3 -seed 9 -poison -panic -hang -slow -retry-delay 5ms -kill-after 1s"), &said)
 	want := options{
-		keep: "d", repeat: 3, seed: 9, poison: true, panics: true, hang: true, slow: true,
+		keep: "d", broker: "rocketmq://h:1,i:2", repeat: 3, seed: 9, poison: true, panics: true, hang: true, slow: true,
 		retryDelay: 5 * time.Millisecond, killAfter: time.Second,
 	}
 
@@ -40,6 +40,7 @@ func TestWrongFlagsAreExplained(t *testing.T) {
 		"-kill-after 1s":          "-kill-after needs -keep",
 		"-keep d -kill-after -1s": "not negative",
 		"-retry-delay -1s":        "not negative",
+		"-broker localhost:9876":  `write it like rocketmq://127.0.0.1:9876`,
 		"quakes":                  `"quakes" was given`,
 	} {
 		var said strings.Builder

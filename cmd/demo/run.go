@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/actors"
-	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins/file"
 	"github.com/millrace/millrace/plugins/topic"
@@ -38,7 +37,7 @@ type session struct {
 
 	dir    string
 	screen *screen
-	broker *embedded.Broker
+	broker *ground
 	runs   *runs
 	feed   []event
 	// trouble is what this run breaks.
@@ -59,30 +58,55 @@ func run(ctx context.Context, o options, s *screen) (code int, err error) {
 		return exitFailed, err
 	}
 
-	broker, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "broker")}) //nolint:contextcheck // it takes none
+	runs, err := openRuns(dir, o.repeat, o.broker)
 	if err != nil {
-		return exitFailed, fmt.Errorf("demo: %w", err)
+		return exitFailed, err
 	}
 
-	d := &session{options: o, dir: dir, screen: s, broker: broker, told: make(chan string, 100)}
+	broker, err := openGround(o.broker, dir, runs.Space) //nolint:contextcheck // it takes none
+	if err != nil {
+		return exitFailed, err
+	}
+
+	d := &session{options: o, dir: dir, screen: s, broker: broker, runs: runs, told: make(chan string, 100)}
 	code, err = d.run(ctx)
 
-	if err = errors.Join(err, broker.Close()); err != nil {
-		code = exitFailed
+	where := dir
+	if broker.clear != nil {
+		where += ", and at the cluster in the namespace " + runs.Space
 	}
 
 	switch {
 	case o.keep != "":
-		s.notef("kept in %s", dir)
+		s.notef("kept in %s", where)
 	case code == exitBalanced || code == exitStopped:
-		if err := os.RemoveAll(dir); err != nil {
-			return exitFailed, fmt.Errorf("demo: %w", err)
-		}
+		err = errors.Join(err, d.clear(context.WithoutCancel(ctx)))
 	default:
-		s.notef("left for you to look at: %s", dir)
+		s.notef("left for you to look at: %s", where)
+	}
+
+	if err = errors.Join(err, broker.close()); err != nil {
+		code = exitFailed
 	}
 
 	return code, err
+}
+
+// clear removes what the run has made.
+func (d *session) clear(ctx context.Context) error {
+	if err := os.RemoveAll(d.dir); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+
+	if d.broker.clear == nil {
+		return nil
+	}
+
+	if err := d.broker.clear(ctx); err != nil {
+		return fmt.Errorf("demo: removing the namespace %s: %w", d.runs.Space, err)
+	}
+
+	return nil
 }
 
 // workDir returns the directory to work in: keep, or one of the system's temporary ones.
@@ -131,16 +155,12 @@ func (d *session) run(ctx context.Context) (int, error) {
 // prepare opens the books of the directory and makes the topics.
 func (d *session) prepare(ctx context.Context) error {
 	for name, queues := range topics() {
-		if err := d.broker.CreateTopic(ctx, name, queues); err != nil {
+		if err := d.broker.createTopic(ctx, name, queues); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 	}
 
 	var err error
-	if d.runs, err = openRuns(d.dir, d.repeat); err != nil {
-		return err
-	}
-
 	if d.feed, err = readFeed(d.runs.Repeat); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func TestAPlainRunBalances(t *testing.T) {
 func ended(t *testing.T, dir string, want ...bool) {
 	t.Helper()
 
-	r, err := openRuns(dir, 1)
+	r, err := openRuns(dir, 1, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -16,10 +18,14 @@ type runs struct {
 	Clean []bool `json:"clean"`
 	// Repeat is how often the feed is in the directory's topic: the most that a run has asked for.
 	Repeat int `json:"repeat"`
+	// Broker is what the runs were on: the address of a cluster, or nothing for the broker in the directory.
+	Broker string `json:"broker,omitempty"`
+	// Space is the directory's own namespace at a cluster.
+	Space string `json:"space,omitempty"`
 }
 
 // openRuns reads the runs of a directory and adds one, which counts as killed until clean is called.
-func openRuns(dir string, repeat int) (*runs, error) {
+func openRuns(dir string, repeat int, broker string) (*runs, error) {
 	r := &runs{path: filepath.Join(dir, "runs.json")}
 
 	text, err := os.ReadFile(r.path)
@@ -29,6 +35,15 @@ func openRuns(dir string, repeat int) (*runs, error) {
 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("demo: %s: %w; use another -keep directory", r.path, err)
+	}
+
+	if len(r.Clean) > 0 && r.Broker != broker {
+		return nil, fmt.Errorf("demo: the runs in %s were on %s; give the same -broker, or use another -keep directory",
+			dir, cmp.Or(r.Broker, "the embedded broker"))
+	}
+
+	if r.Broker = broker; broker != "" && r.Space == "" {
+		r.Space = fmt.Sprintf("demo-%08x", rand.Uint32())
 	}
 
 	r.Clean = append(r.Clean, false)

@@ -16,7 +16,7 @@ func TestADirectoryRemembersItsRuns(t *testing.T) {
 		repeat, remembered int
 		clean              bool
 	}{{2, 2, true}, {1, 2, false}, {3, 3, true}, {1, 3, true}} {
-		r, err := openRuns(dir, want.repeat)
+		r, err := openRuns(dir, want.repeat, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestADirectoryRemembersItsRuns(t *testing.T) {
 		}
 	}
 
-	r, err := openRuns(dir, 1)
+	r, err := openRuns(dir, 1, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestADamagedDirectoryIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := openRuns(dir, 1); err == nil || !strings.Contains(err.Error(), "runs.json") {
+	if _, err := openRuns(dir, 1, ""); err == nil || !strings.Contains(err.Error(), "runs.json") {
 		t.Errorf("the error is %v", err)
 	}
 }

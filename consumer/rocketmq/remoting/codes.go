@@ -27,6 +27,7 @@ const (
 	UpdateGroup          = 200
 	GetAllGroups         = 201
 	GetTopicStats        = 202
+	DeleteGroup          = 207
 	GetConsumeStats      = 208
 	DeleteTopic          = 215
 	ResetOffset          = 222
