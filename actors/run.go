@@ -28,15 +28,27 @@ func Props(job pipeline.Job, broker consumer.Broker, opts Options) (*actor.Props
 }
 
 func props(job pipeline.Job, broker consumer.Broker, opts Options, onStop func(*Report)) (*actor.Props, error) {
-	plan, err := pipeline.Compile(job)
+	plan, opts, err := compile(job, opts)
 	if err != nil {
-		return nil, fmt.Errorf("actors: %w", err)
-	}
-
-	if opts, err = opts.withDefaults(); err != nil {
 		return nil, err
 	}
 
+	return propsOf(plan, broker, opts, onStop), nil
+}
+
+// compile checks a job and its options, and fills in what they leave to defaults.
+func compile(job pipeline.Job, opts Options) (*pipeline.Plan, Options, error) {
+	plan, err := pipeline.Compile(job)
+	if err != nil {
+		return nil, opts, fmt.Errorf("actors: %w", err)
+	}
+
+	opts, err = opts.withDefaults()
+
+	return plan, opts, err
+}
+
+func propsOf(plan *pipeline.Plan, broker consumer.Broker, opts Options, onStop func(*Report)) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &engine{
 			job:      newJob(plan, broker, opts),
@@ -47,7 +59,7 @@ func props(job pipeline.Job, broker consumer.Broker, opts Options, onStop func(*
 			seen:     make(map[pipeline.Queue]pipeline.Offset),
 			onStop:   onStop,
 		}
-	}), nil
+	})
 }
 
 // Run runs a job until ctx ends, then drains it and returns. It returns nil when everything that was pulled is finished and
@@ -99,6 +111,7 @@ func (r *Report) err() error {
 type Running struct {
 	system *actor.ActorSystem
 	name   string
+	plan   *pipeline.Plan
 	pid    *actor.PID
 	done   chan struct{}
 	once   sync.Once
@@ -108,12 +121,12 @@ type Running struct {
 // Start starts a job in an actor system of its own and returns at once. Errors of the start that come later, like a topic
 // that does not exist, stop the job; see Stopped.
 func Start(job pipeline.Job, broker consumer.Broker, opts Options) (*Running, error) {
-	r := &Running{name: job.Name, done: make(chan struct{})}
-
-	p, err := props(job, broker, opts, r.stopped)
+	plan, opts, err := compile(job, opts)
 	if err != nil {
 		return nil, err
 	}
+
+	r := &Running{name: job.Name, plan: plan, done: make(chan struct{})}
 
 	r.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		if opts.Logger == nil {
@@ -123,7 +136,7 @@ func Start(job pipeline.Job, broker consumer.Broker, opts Options) (*Running, er
 		return slog.New(zapslog.NewHandler(opts.Logger.Named("actors").Core(), zapslog.AddStacktraceAt(slog.LevelError+1)))
 	}))
 
-	if r.pid, err = r.system.Root.SpawnNamed(p, job.Name); err != nil {
+	if r.pid, err = r.system.Root.SpawnNamed(propsOf(plan, broker, opts, r.stopped), job.Name); err != nil {
 		return nil, fmt.Errorf("actors: spawn the engine: %w", err)
 	}
 
@@ -139,6 +152,9 @@ func (r *Running) stopped(report *Report) {
 
 // Name returns the job's name.
 func (r *Running) Name() string { return r.name }
+
+// Plan returns the job as it runs, with every default filled in. It must not be changed.
+func (r *Running) Plan() *pipeline.Plan { return r.plan }
 
 // Stopped is closed when the job has ended, asked or by itself; Report then says how.
 func (r *Running) Stopped() <-chan struct{} { return r.done }

@@ -39,6 +39,11 @@ func TestStrangersAreRefused(t *testing.T) {
 		"no bearer":           {o: admin.Options{Token: token}, path: "/api/v1/status", change: header("Authorization", token), want: 401},
 		"a path around it":    {o: admin.Options{Token: token}, path: "/healthz/../api/v1/status", want: 401},
 		"a probe, no token":   {o: admin.Options{Token: token}, path: "/healthz", want: 200},
+		"the page, no token":  {o: admin.Options{Token: token}, path: "/", want: 200},
+		"its files":           {o: admin.Options{Token: token}, path: "/page/app.js", want: 200},
+		"no file of it":       {path: "/page/absent.js", want: 404},
+		"beside its files":    {path: "/page/../page.go", want: 307},
+		"topology, no token":  {o: admin.Options{Token: token}, path: "/api/v1/topology", want: 401},
 		"another site":        {method: http.MethodPost, path: pausePath, change: header("Sec-Fetch-Site", "cross-site"), want: 403},
 		"another origin":      {method: http.MethodPost, path: pausePath, change: header("Origin", "http://evil.example"), want: 403},
 		"a form":              {method: http.MethodPost, path: pausePath, change: header("Content-Type", "text/plain"), want: 415},
@@ -59,6 +64,23 @@ func TestStrangersAreRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestThePageMayLoadItsOwnFilesOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		header := setup(t, 1).ask(admin.Options{}, http.MethodGet, "/", "", nil).Header()
+
+		for _, want := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'none'"} {
+			if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, want) {
+				t.Errorf("no %s in %q", want, policy)
+			}
+		}
+
+		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Error(header)
+		}
+	})
 }
 
 func TestAnAddressThatOthersReachNeedsAToken(t *testing.T) {

@@ -108,6 +108,10 @@ func TestEveryAnswerIsAsTheDocumentSays(t *testing.T) {
 			t.Error(text)
 		}
 
+		if text := get("/api/v1/topology", "?job=job"); !strings.Contains(text, `"to":"work"`) || !strings.Contains(text, `"stages":["gate"]`) {
+			t.Error(text)
+		}
+
 		get("/api/v1/why", "")
 
 		if text := get("/api/v1/why", "?queue=in/0"); !strings.Contains(text, `"cause":"runs"`) || strings.Contains(text, "%RETRY%") {

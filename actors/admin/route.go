@@ -27,11 +27,14 @@ type Route struct {
 // routes are all that is served. A new route has a line here, and its place in openapi.json.
 func (h *handler) routes() []Route {
 	return append([]Route{
+		{Method: http.MethodGet, Path: "/{$}", Open: true, Serve: page},
+		{Method: http.MethodGet, Path: "/page/", Open: true, Serve: page},
 		{Method: http.MethodGet, Path: "/healthz", Open: true, Serve: h.health},
 		{Method: http.MethodGet, Path: "/readyz", Open: true, Serve: h.ready},
 		{Method: http.MethodGet, Path: "/metrics", Serve: h.metrics()},
 		{Method: http.MethodGet, Path: "/api/v1/openapi.json", Serve: h.openAPI},
 		{Method: http.MethodGet, Path: "/api/v1/status", Serve: h.answer(h.status)},
+		{Method: http.MethodGet, Path: "/api/v1/topology", Serve: h.answer(h.topology)},
 		{Method: http.MethodGet, Path: "/api/v1/why", Serve: h.answer(h.why)},
 		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/pause", Serve: h.answer(h.pause)},
 		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/resume", Serve: h.answer(h.resume)},

@@ -1,0 +1,49 @@
+// Nothing is changed without a second word.
+
+import { byId, el, put, show } from "./dom.js";
+
+/**
+ * confirm shows what is about to be done, with fields to fill in ({name, label, value, type, hint}), and does it when it is
+ * confirmed. What goes wrong is told in the dialog, which stays open.
+ */
+export function confirm({ title, text, fields = [], action, danger = false, act }) {
+  const dialog = byId("dialog");
+  const inputs = new Map();
+  const failed = el("p", { class: "failed", role: "alert", hidden: true });
+  const yes = el("button", { type: "submit", class: danger ? "danger solid" : "primary", id: "yes" }, action);
+  const no = el("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
+  const rows = fields.map((field) => {
+    const input = el(field.type === "text-area" ? "textarea" : "input", {
+      id: "field-" + field.name, type: field.type || "text", inputmode: field.inputmode, autocomplete: "off",
+      required: field.required, pattern: field.pattern, rows: field.rows, spellcheck: "false",
+    });
+    input.value = field.value ?? "";
+    inputs.set(field.name, input);
+
+    return el("div", { class: "field" }, el("label", { for: input.id }, field.label), input,
+      field.hint ? el("p", { class: "muted" }, field.hint) : null);
+  });
+  const form = el("form", {
+    on: {
+      submit: async (event) => {
+        event.preventDefault();
+        yes.disabled = true;
+        show(failed, false);
+
+        try {
+          await act(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value.trim()])));
+          dialog.close();
+        } catch (error) {
+          put(failed, error.message);
+          show(failed, true);
+        } finally {
+          yes.disabled = false;
+        }
+      },
+    },
+  }, el("h2", { id: "dialog-title" }, title), el("p", {}, text), ...rows, failed, el("div", { class: "buttons" }, no, yes));
+
+  dialog.replaceChildren(form);
+  dialog.showModal();
+  (rows.length ? [...inputs.values()][0] : no).focus();
+}
