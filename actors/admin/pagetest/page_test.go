@@ -26,7 +26,7 @@ const (
 )
 
 // start serves a job of three channels whose message m0 fails, with a script for a key and in its error.
-func start(t *testing.T) string {
+func start(t *testing.T) *admin.Server {
 	t.Helper()
 
 	broker := consumertest.NewBroker(consumertest.Config{})
@@ -78,15 +78,13 @@ func start(t *testing.T) string {
 		t.Fatal(err)
 	}
 
-	t.Cleanup(func() { _ = server.Close() })
-
-	return "http://" + server.Address()
+	return server
 }
 
 func TestThePageDrawsAJobAndChangesIt(t *testing.T) {
 	t.Parallel()
 
-	base := start(t)
+	server := start(t)
 	ctx := browse(t)
 
 	steps := func(what string, actions ...step) {
@@ -98,7 +96,7 @@ func TestThePageDrawsAJobAndChangesIt(t *testing.T) {
 		}
 	}
 
-	steps("the token is asked for", chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/"),
+	steps("the token is asked for", chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+server.Address()+"/"),
 		holds(`!document.querySelector("#token").hidden`),
 		does(`document.querySelector("#secret").value = %q`, token),
 		does(`document.querySelector("#token").requestSubmit()`))
@@ -126,9 +124,20 @@ func TestThePageDrawsAJobAndChangesIt(t *testing.T) {
 		click(`.stand[data-queue="quakes/3"] button`), holds(`document.querySelector("#dialog").open`), click("#yes"),
 		holds(`!document.querySelector('.stand[data-queue="quakes/3"]')`))
 
+	steps("a drain, too, and the end is told",
+		click("#drain"), holds(`document.querySelector("#dialog").open`),
+		does(`document.querySelector("#field-budget").value = "1s"; document.querySelector("#yes").click()`),
+		holds(`document.querySelector("#notice").innerText.startsWith("quakes has ended: it was asked to stop")`))
+
 	if title, err := chromedp.Run(ctx, chromedp.Title()); err != nil || title != "quakes · millrace" {
 		t.Errorf("a script ran: the title is %q, %v", title, err)
 	}
+
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+
+	steps("who does not answer is told", holds(`document.querySelector("#notice").innerText.includes("does not answer since")`))
 }
 
 // looks holds the page against each kind of screen: nothing sticks out. Where MILLRACE_SHOTS names a directory, pictures are put
