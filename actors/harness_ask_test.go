@@ -105,8 +105,10 @@ func (p *plan) seek(proc *proc, q pipeline.Queue) {
 func (p *proc) seeks(l consumer.Lease, c consumer.Checkpoint) bool {
 	to, ok := p.seeking[l]
 
-	if _, owned := p.owned[l.Queue]; !ok && !owned {
-		to, ok = p.sought[l.Queue]
+	if _, owned := p.owned[l.Queue]; !owned {
+		if next, pending := p.sought[l.Queue]; pending { // a second seek comes before what the first one waits for
+			to, ok = next, true
+		}
 	}
 
 	return ok && c.Next == to && len(c.Done) == 0

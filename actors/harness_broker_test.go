@@ -52,7 +52,8 @@ func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer
 	defer w.mu.Unlock()
 
 	if sought && err == nil {
-		m.p.answered[l.Queue], m.p.seeking[l] = c, c.Next
+		// Whoever gets the queue next goes on there, under whatever lease.
+		m.p.answered[l.Queue], m.p.seeking[l], m.p.known[l.Queue] = c, c.Next, c.Next
 	}
 
 	if late && err == nil && !m.p.crashed {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -43,12 +44,15 @@ func TestSeeds(t *testing.T) {
 
 	base := rand.Uint64N(1 << 40)
 
+	var done atomic.Int64
+
 	for i := range runs {
 		seed := base + uint64(i)
 
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			runSeed(t, seed, false)
+			TellProgress("seeds", int(done.Add(1)), runs)
 		})
 	}
 }

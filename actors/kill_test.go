@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/actors"
 )
 
 // recordAt names a stored message: its queue and its offset.
@@ -116,10 +118,13 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		}
 
 		lives = append(lives, l)
+		actors.TellProgress("kills", killed, kills)
 	}
 
 	last := child(t, dir, len(lives))
 	last.Env = append(last.Env, killLast+"=1")
+	// It works off what all lives before it have left.
+	last.Args = append(last.Args, "-test.timeout="+(2*time.Minute+time.Duration(kills)*time.Second).String())
 
 	if out, err := last.CombinedOutput(); err != nil {
 		t.Fatalf("the last life: %v\n%s", err, out)

@@ -65,6 +65,11 @@ func plantedInTracker() []plantedBug {
 				"			if PLANTED && err == nil { err = member.DeadLetter(ctx, m, cause) }\n",
 		},
 		{
+			name: "dead letter that nobody parks", rules: []string{"I1"}, file: "returns.go",
+			was: "			err = member.DeadLetter(ctx, m, cause)\n",
+			now: "			if !PLANTED { err = member.DeadLetter(ctx, m, cause) }\n",
+		},
+		{
 			name: "one delivery too many", rules: []string{"I8"}, file: "returns.go",
 			was: "outcome: d.tracker.plan.Job.Retry.Decide(f.attempts, f.err)}",
 			now: "outcome: d.tracker.plan.Job.Retry.Decide(f.attempts-plantedOne(PLANTED), f.err)}",

@@ -33,6 +33,19 @@ func soaked(t *testing.T, name string, usual int) int {
 	return n
 }
 
+// TellProgress says on stderr how far a long run is: a hundred times, and never in a run of every day. Lines reach the reader
+// at once only where `go test` is run without naming a package.
+func TellProgress(what string, done, of int) {
+	const (
+		long  = 1000
+		times = 100
+	)
+
+	if of >= long && done%(of/times) == 0 {
+		fmt.Fprintf(os.Stderr, "%s  %s: %d of %d\n", time.Now().Format(time.TimeOnly), what, done, of)
+	}
+}
+
 // TestHoursOfTrouble lets random jobs run for hours of virtual time (MILLRACE_HOURS=24 for a day), with all that can go wrong
 // going wrong again and again; in the end the committed offset is at the end of each queue and the books balance.
 func TestHoursOfTrouble(t *testing.T) {
