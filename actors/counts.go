@@ -35,6 +35,10 @@ func (s *Snapshot) AddCounts() {
 				return nil
 			})
 
+			if len(counts) == 0 {
+				continue
+			}
+
 			at := slices.IndexFunc(c.Plugins, func(p PluginCounts) bool { return p.Stage == m.stage })
 			if at < 0 {
 				at = len(c.Plugins)

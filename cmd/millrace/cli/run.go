@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/cmd/millrace/control"
 	"github.com/millrace/millrace/pipeline/jobfile"
+	"github.com/millrace/millrace/pipeline/tracing"
 	"github.com/millrace/millrace/plugins"
 )
 
@@ -32,6 +33,7 @@ type runFlags struct {
 	drain    time.Duration
 	instance string
 	admin    string
+	share    float64
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -50,6 +52,10 @@ work on the same broker: produce, consume, topics, offsets, status, why.
 at once. Either way it is said what is left unfinished; it comes again. The exit code is 0 when nothing is, 4 when something is,
 130 after a second ^C.
 
+With --trace, spans of OpenTelemetry follow messages through stages, gathers and sinks. They go by OTLP over HTTP to a collector
+on this machine, or to where OTEL_EXPORTER_OTLP_ENDPOINT says. Messages that bring a trace in their property traceparent follow
+it.
+
 With --admin, an HTTP endpoint tells health, metrics and why offsets stand, and takes pauses, seeks and drains. An address that is
 not a loopback one needs a token of at least 16 bytes in the variable MILLRACE_ADMIN_TOKEN.
 
@@ -57,7 +63,8 @@ FILE is job.yaml when none is named.`,
 		Example: `  millrace run
   millrace run quakes.yaml alerts.yaml
   millrace run --until-end --quiet backfill.yaml
-  millrace run --admin 127.0.0.1:7411`,
+  millrace run --admin 127.0.0.1:7411
+  millrace run --trace 0.01`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), filesOf(args), f) },
 	}
@@ -68,6 +75,7 @@ FILE is job.yaml when none is named.`,
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show also what is logged for information")
 	cmd.Flags().DurationVar(&f.drain, "drain", 30*time.Second, "how long work in flight may take after the first ^C")
 	cmd.Flags().StringVar(&f.instance, "instance", "", "this member's `name` in the consumer groups; broadcast jobs need one")
+	cmd.Flags().Float64Var(&f.share, "trace", 0, "trace this `share` of the messages, from 0 to 1, such as 0.01")
 	cmd.Flags().StringVar(&f.admin, "admin", "", "serve the admin endpoint at this `address`, such as 127.0.0.1:7411")
 
 	return cmd
@@ -87,7 +95,9 @@ type session struct {
 	log    *zap.Logger
 	jobs   []*running
 	served admin.Jobs
-	began  time.Time
+	// tracing says how jobs are traced; without a tracer they are not.
+	tracing tracing.Options
+	began   time.Time
 	// telling is held by who writes an event to the output.
 	telling sync.Mutex
 }
@@ -106,6 +116,10 @@ type running struct {
 }
 
 func (a *app) run(ctx context.Context, names []string, f runFlags) error {
+	if f.share < 0 || f.share > 1 {
+		return usagef("run: --trace is %v; it is a share of the messages, from 0 (none) to 1 (all)", f.share)
+	}
+
 	if f.drain <= 0 {
 		return usagef("run: --drain is %v; use a time above 0, or ^C twice to stop at once", f.drain)
 	}
@@ -232,6 +246,15 @@ func (s *session) run(ctx context.Context, files []*jobfile.File) (err error) {
 		defer func() { err = errors.Join(err, server.Close()) }() //nolint:contextcheck // closing takes none
 	}
 
+	if s.share > 0 {
+		stop, err := s.traceJobs(ctx)
+		if err != nil {
+			return err
+		}
+
+		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // that it fails was told
+	}
+
 	for _, file := range files {
 		if s.broker.embedded == nil {
 			break // topics of other brokers are their operators' business
@@ -283,6 +306,10 @@ func (s *session) start(files []*jobfile.File) error {
 		built, err := job.Build(env)
 		if err != nil {
 			return err //nolint:wrapcheck // it says where it is from
+		}
+
+		if s.tracing.Tracer != nil {
+			built = tracing.Job(built, s.tracing)
 		}
 
 		r, err := actors.Start(built, s.broker, actors.Options{

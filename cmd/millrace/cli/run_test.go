@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/cmd/millrace/cli"
 	"github.com/millrace/millrace/consumer/embedded"
@@ -74,8 +75,16 @@ func TestOtherCommandsWorkBesideARunningJob(t *testing.T) {
 	w.ok("hello\n", "produce", "in", "--key", "k")
 	follow.out.await(t, "HELLO\n")
 
-	if got := w.ok("", "status"); !strings.Contains(got, "upper  running   in 1   done 1   in flight 0   lag 0") {
-		t.Errorf("the status is\n%s", got)
+	// What a sink has written is counted a moment later.
+	const done = "upper  running   in 1   done 1   in flight 0   lag 0"
+
+	status := w.ok("", "status")
+	for began := time.Now(); !strings.Contains(status, done) && time.Since(began) < 10*time.Second; {
+		status = w.ok("", "status")
+	}
+
+	if !strings.Contains(status, done) {
+		t.Errorf("the status is\n%s", status)
 	}
 
 	if got := w.ok("", "why", "in"); strings.Count(got, "with nothing in flight") != 4 {
