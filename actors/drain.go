@@ -29,16 +29,18 @@ func (e *engine) drain(who *actor.PID, budget time.Duration, err error) {
 	by := e.clock.now() + int64(max(budget, 0))
 
 	switch {
-	case e.state < engineDraining:
-		e.began, e.by = e.clock.now(), by
-		joining := e.state == engineStarting && e.member == nil && err == nil
-		e.state = engineDraining
-		e.wait("what is in flight to end")
+	case e.state < engineDraining && e.opening != nil:
+		e.began, e.by, e.state = e.clock.now(), by, engineDraining
 
-		if !joining {
-			e.closeQueues()
-		}
-	case e.state == engineDraining && by < e.by:
+		go func(o *opening) {
+			m := o.cutShort(func() { e.cancel(errStopping) })
+			e.root.Send(e.self, m)
+		}(e.opening)
+	case e.state < engineDraining:
+		e.began, e.by, e.state = e.clock.now(), by, engineDraining
+		e.wait("what is in flight to end")
+		e.closeQueues()
+	case e.state == engineDraining && e.opening == nil && by < e.by:
 		e.by = by
 		e.closeQueues()
 	}
@@ -73,10 +75,10 @@ func (e *engine) leave() {
 	}
 
 	go func() {
+		err := closeSinks(e.opened)
+
 		ctx, cancel := context.WithTimeout(e.ctx, leaveTimeout)
 		defer cancel()
-
-		err := closeSinks(e.opened)
 
 		if e.member != nil {
 			if leave := e.member.Leave(ctx); leave != nil {
@@ -88,16 +90,37 @@ func (e *engine) leave() {
 	}()
 }
 
+// closeSinks closes sinks, one after the other. One that takes too long is left to itself, as are those after it.
 func closeSinks(sinks []pipeline.Sink) error {
+	patience := time.NewTimer(closeTimeout)
+	defer patience.Stop()
+
 	var errs []error
 
-	for _, s := range sinks {
-		if c, ok := s.(io.Closer); ok {
-			errs = append(errs, pipeline.Guard("sink", "close", c.Close))
+	for i, s := range sinks {
+		closed := make(chan error, 1)
+
+		go func() { closed <- closeSink(s) }()
+
+		select {
+		case err := <-closed:
+			errs = append(errs, err)
+		case <-patience.C:
+			return errors.Join(append(errs, fmt.Errorf("actors: close: %T does not return within %s; it is left to itself, "+
+				"and so are %d sinks after it", s, closeTimeout, len(sinks)-i-1))...)
 		}
 	}
 
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+func closeSink(s pipeline.Sink) error {
+	c, ok := s.(io.Closer)
+	if !ok {
+		return nil
+	}
+
+	if err := pipeline.Guard("sink", "close", c.Close); err != nil {
 		return fmt.Errorf("actors: close: %w", err)
 	}
 
@@ -141,6 +164,7 @@ func (e *engine) abort() {
 	e.cancelLanes(errStopping)
 
 	opening := e.opening
+
 	stops := make([]*actor.Future, 0, len(e.lanes))
 	for _, ref := range e.lanes {
 		stops = append(stops, e.root.StopFuture(ref.pid))
@@ -151,12 +175,12 @@ func (e *engine) abort() {
 
 	go func() {
 		if opening != nil {
-			// A join that is cut short may have taken effect, and nobody could undo it.
-			patience := time.AfterFunc(leaveTimeout, func() { e.cancel(errStopping) })
-			m := <-opening
+			m := opening.cutShort(func() { e.cancel(errStopping) })
 			member, sinks = m.member, m.opened
 
-			patience.Stop()
+			if errors.Is(m.err, errDeaf) {
+				report.Err = errors.Join(report.Err, m.err)
+			}
 		}
 
 		awaitLanes(stops)

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -35,8 +34,8 @@ type engine struct {
 	spawned int
 	// opened are the sinks that have been opened.
 	opened []pipeline.Sink
-	// opening holds what the start has opened and joined, for an engine that is stopped before it is told; nil afterwards.
-	opening  chan *joined
+	// opening is the start while it is under way; nil afterwards.
+	opening  *opening
 	drainers []*actor.PID
 	// step is what the job as a whole waits for, while that is not its queues.
 	step   atomic.Pointer[step]
@@ -67,9 +66,11 @@ type laneRef struct {
 	ready bool
 }
 
-// laneGrace is how long a stopping job waits for cancelled calls to return. A guess.
+// laneGrace is how long a stopping job waits for cancelled calls to return, closeTimeout for its sinks to close, and leaveTimeout
+// for its group. Guesses.
 const (
 	laneGrace    = 2 * time.Second
+	closeTimeout = 30 * time.Second
 	leaveTimeout = 10 * time.Second
 )
 
@@ -145,68 +146,33 @@ func (e *engine) start(c actor.Context) {
 	e.self, e.engine = c.Self(), c.Self()
 	e.system = c.ActorSystem()
 	e.root = e.system.Root
-	opening := make(chan *joined, 1)
-	e.opening = opening
+	e.opening = newOpening(e.ctx)
 
-	go func() {
-		m := &joined{}
-		m.opened, m.err = openSinks(e.ctx, e.plan, e.wait)
-
-		if m.err == nil {
-			e.wait("its group to take it in")
-
-			m.member, m.err = e.broker.Join(e.ctx, consumer.Subscription{
-				Group: e.plan.Job.Source.Group, Topics: e.plan.Job.Source.Topics, Broadcast: e.plan.Job.Source.Broadcast,
-				Instance: e.opts.Instance,
-			})
-		}
-
-		opening <- m
-		e.root.Send(e.self, m)
-	}()
-}
-
-// openSinks opens the sinks, and tells wait about each.
-func openSinks(ctx context.Context, plan *pipeline.Plan, wait func(string)) ([]pipeline.Sink, error) {
-	var opened []pipeline.Sink
-
-	for i := range plan.Job.Channels {
-		c := &plan.Job.Channels[i]
-		if c.Sink == nil {
-			continue
-		}
-
-		wait("the sink of channel " + c.Name + " to open")
-
-		err := pipeline.Guard(c.Name, "sink", func() error {
-			if o, ok := c.Sink.(pipeline.Opener); ok {
-				return o.Open(ctx)
-			}
-
-			return nil
-		})
-		if err != nil {
-			return opened, fmt.Errorf("actors: open: %w", pipeline.AsStageError(c.Name, "sink", err))
-		}
-
-		opened = append(opened, c.Sink)
-	}
-
-	return opened, nil
+	go e.opening.run(e)
 }
 
 // joined spawns the tracker and the lanes.
 func (e *engine) joined(c actor.Context, m *joined) {
+	if e.opening == nil {
+		return // it has been cut short, and was over all the same
+	}
+
 	e.opened, e.member, e.opening = m.opened, m.member, nil
 
-	if m.err != nil {
-		e.drain(nil, 0, m.err)
+	if e.state != engineStarting {
+		if errors.Is(m.err, errDeaf) {
+			e.report.Err = m.err
+		} else if m.err != nil {
+			e.log.Info("the start was cut short", zap.Error(m.err))
+		}
+
+		e.leave()
 
 		return
 	}
 
-	if e.state != engineStarting {
-		e.leave()
+	if m.err != nil {
+		e.drain(nil, 0, m.err)
 
 		return
 	}

@@ -11,7 +11,8 @@ import (
 // standsAfter is how long a commit watermark may rest on a message before it is called standing.
 const standsAfter = 5 * time.Second
 
-// progressLines describes a job: a line for the job, and with detail one for each channel and for each queue that stands.
+// progressLines describes a job: a line for the job, one for what it waits for as a whole, and with detail one for each channel
+// and for each queue that stands.
 // Rates are those since before, or over all of took where that is nil; with a took of 0 there are none.
 func progressLines(s, before *actors.Snapshot, took time.Duration, detail bool) []string {
 	var (
@@ -24,19 +25,20 @@ func progressLines(s, before *actors.Snapshot, took time.Duration, detail bool) 
 		lag += int64(s.Queues[i].End - s.Queues[i].Min)
 	}
 
-	since, doneBefore, inBefore := took, int64(0), int64(0)
+	lasted, doneBefore, inBefore := took, int64(0), int64(0)
 	if before != nil {
-		since, doneBefore, inBefore = s.At.Sub(before.At), done(before), before.Counts.Admitted
+		lasted, doneBefore, inBefore = s.At.Sub(before.At), done(before), before.Counts.Admitted
 	}
 
 	line := fmt.Sprintf("%s  %s %s   in %s   done %s (%s)   in flight %s   lag %s", s.Job, s.State, clockTime(took),
-		rate(s.Counts.Admitted-inBefore, since), number(done(s)), rate(done(s)-doneBefore, since), number(inFlight), number(lag))
+		rate(s.Counts.Admitted-inBefore, lasted), number(done(s)), rate(done(s)-doneBefore, lasted), number(inFlight),
+		number(lag))
 	if took == 0 {
 		line = fmt.Sprintf("%s  %s   in %s   done %s   in flight %s   lag %s",
 			s.Job, s.State, number(s.Counts.Admitted), number(done(s)), number(inFlight), number(lag))
 	}
 
-	if perSecond := float64(done(s)-doneBefore) / max(since.Seconds(), 1e-3); lag > 0 && perSecond > 0 {
+	if perSecond := float64(done(s)-doneBefore) / max(lasted.Seconds(), 1e-3); lag > 0 && perSecond > 0 {
 		line += " (~" + clockTime(time.Duration(float64(lag)/perSecond*float64(time.Second))) + ")"
 	}
 
@@ -51,11 +53,16 @@ func progressLines(s, before *actors.Snapshot, took time.Duration, detail bool) 
 	}
 	line += lineSb43.String()
 
-	if !detail {
-		return []string{line}
+	lines := []string{line}
+	if s.Waits != "" {
+		lines = append(lines, fmt.Sprintf("  waits %s for %s", span(max(s.At.Sub(s.WaitsSince), 0)), s.Waits))
 	}
 
-	lines := append([]string{line}, channelLines(s, before, since)...)
+	if !detail {
+		return lines
+	}
+
+	lines = append(lines, channelLines(s, before, lasted)...)
 
 	for i := range s.Queues {
 		if q := &s.Queues[i]; stands(q, s.At) {

@@ -273,7 +273,7 @@ func (s *session) run(ctx context.Context, files []*jobfile.File) (err error) {
 
 	interrupted := s.watch(ctx)
 
-	return s.finish(interrupted)
+	return s.finish(ctx, interrupted)
 }
 
 // serveAdmin serves the admin endpoint, before there are jobs, so that a mistake in its address starts none.

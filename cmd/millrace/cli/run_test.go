@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -314,5 +315,32 @@ channels: { work: { sink: discard } }
 `))
 	if c.code != cli.ExitFailed || !strings.Contains(c.err, `no topic "im"; there are: in`) {
 		t.Errorf("exit code %d\n%s", c.code, c.err)
+	}
+}
+
+func TestAJobWhoseSinkDoesNotOpenSaysSoAndIsInterrupted(t *testing.T) {
+	t.Parallel()
+
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer func() { _ = silent.Close() }()
+
+	w := setup(t)
+	j := w.start("run", w.write("job.yaml", `
+name: pay
+broker: { embedded: DIR/data }
+source: { topic: in }
+channels:
+  write:
+    sink: { sql: { dsn: "postgres://u:p@`+silent.Addr().String()+`/x", table: t, columns: { body: text } } }
+`))
+	j.err.await(t, "for the sink of channel write to open")
+	j.interrupt()
+
+	if code := j.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -106,6 +106,14 @@ func (s *screen) keep() {
 	s.lines = nil
 }
 
+// clear removes the progress; what comes next is in its place.
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.erase()
+}
+
 func (s *screen) print(lines []string) {
 	if len(lines) > 0 {
 		_, _ = io.WriteString(s.out, strings.Join(lines, "\n")+"\n")

@@ -174,32 +174,14 @@ func allPassed(topics []embedded.TopicInfo, passed map[pipeline.Queue]pipeline.O
 }
 
 // finish drains the jobs and says how they ended.
-func (s *session) finish(why ending) error {
+func (s *session) finish(ctx context.Context, why ending) error {
 	s.screen.keep()
 
 	if why == asked {
 		s.screen.notef("draining, up to %s (^C again to stop at once) …", span(s.drain))
 	}
 
-	drained := make(chan struct{})
-
-	go func() {
-		s.drainAll(0)
-		close(drained)
-	}()
-
-	atOnce := false
-
-	for wait := true; wait; {
-		select {
-		case <-drained:
-			wait = false
-		case <-s.Interrupts:
-			atOnce = true
-
-			go s.drainAll(-1)
-		}
-	}
+	atOnce := s.awaitDrain(ctx)
 
 	var errs []error
 
@@ -223,6 +205,39 @@ func (s *session) finish(why ending) error {
 		return &codeError{code: ExitUnfinished}
 	default:
 		return nil
+	}
+}
+
+// awaitDrain drains the jobs and shows how far that is. It reports whether a second interrupt stopped them at once.
+func (s *session) awaitDrain(ctx context.Context) (atOnce bool) {
+	drained := make(chan struct{})
+
+	go func() {
+		s.drainAll(0)
+		close(drained)
+	}()
+
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	defer s.screen.clear()
+
+	for {
+		select {
+		case <-drained:
+			return atOnce
+		case <-s.Interrupts:
+			if !atOnce {
+				s.screen.notef("stopping at once …")
+			}
+
+			atOnce = true
+
+			go s.drainAll(-1)
+		case <-ticker.C:
+			if s.screen.live() && !s.asJSON {
+				s.show(s.look(context.WithoutCancel(ctx)))
+			}
+		}
 	}
 }
 
