@@ -31,6 +31,7 @@ func TestRealBrokerInTrouble(t *testing.T) { //nolint:tparallel // what concerns
 			"restarts": restartsMakeNoCopies,
 			"hung":     aHungStageIsGivenUp,
 			"reset":    aResetIsFollowed,
+			"volume":   aKeptVolumeRepeatsNothing,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer/rocketmq"
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 	"github.com/millrace/millrace/consumer/rocketmq/rocketmqtest"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -60,28 +61,48 @@ func TestToolsOfRocketMQSeeTheJob(t *testing.T) {
 		t.Errorf("the job was given %v", c.tags)
 	}
 
-	connections := cluster.Admin(t, "consumerConnection", "-g", group)
-	for _, text := range []string{"GO", "CLUSTERING", "CONSUME_PASSIVELY", topic, "%RETRY%" + group} {
-		if !strings.Contains(connections, text) {
-			t.Errorf("consumerConnection does not show %q:\n%s", text, connections)
-		}
-	}
+	id := onlyMember(t, b, cluster, group)
+	alive := cluster.Java(t, "rocketmqtest/testdata/Admin.java",
+		"consumerConnection -g "+group, "consumerStatus -g "+group, "consumerStatus -g "+group+" -i "+id)
+	shows(t, alive, "GO", "CLUSTERING", "CONSUME_PASSIVELY", topic, "%RETRY%"+group, id,
+		"Same subscription in the same group", "Rebalance OK", "commitOffset=7")
 
 	if report := r.Drain(loaded); !report.Clean {
 		t.Errorf("not clean: %+v", report)
 	}
 
-	progress := cluster.Admin(t, "consumerProgress", "-g", group)
-	if !strings.Contains(progress, "Diff Total: 0") {
-		t.Errorf("consumerProgress shows a lag:\n%s", progress)
-	}
+	after := cluster.Java(t, "rocketmqtest/testdata/Admin.java", "consumerProgress -g "+group,
+		"queryMsgByOffset -t %DLQ%"+group+" -b b0 -i 0 -o 0", "queryMsgByOffset -t %RETRY%"+group+" -b b0 -i 0 -o 0")
+	shows(t, after, "Diff Total: 0", "UNIQ_KEY="+buried.MessageID, "DLQ_ORIGIN_TOPIC="+topic, "DLQ_ORIGIN_MESSAGE_ID=",
+		"RETRY_TOPIC="+topic, "ORIGIN_MESSAGE_ID=")
+}
 
-	letter := cluster.Admin(t, "queryMsgByOffset", "-t", "%DLQ%"+group, "-b", "b0", "-i", "0", "-o", "0")
-	for _, text := range []string{buried.MessageID, "DLQ_ORIGIN_TOPIC=" + topic, "DLQ_ORIGIN_MESSAGE_ID="} {
-		if !strings.Contains(letter, text) {
-			t.Errorf("the dead letter does not show %q:\n%s", text, letter)
+// shows checks that what a tool prints has all of the texts.
+func shows(t *testing.T, printed string, texts ...string) {
+	t.Helper()
+
+	for _, text := range texts {
+		if !strings.Contains(printed, text) {
+			t.Errorf("mqadmin does not show %q:\n%s", text, printed)
 		}
 	}
+}
+
+// onlyMember returns the id that the broker has for the group's only member.
+func onlyMember(t *testing.T, b *bus, cluster *rocketmqtest.Cluster, group string) string {
+	t.Helper()
+
+	answer, err := b.client.Call(t.Context(), cluster.Brokers[0].Addr, &remoting.Command{
+		Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": group},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, id, _ := strings.Cut(string(answer.Body), `["`)
+	id, _, _ = strings.Cut(id, `"`)
+
+	return id
 }
 
 // citizen is what the job does.

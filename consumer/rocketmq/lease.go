@@ -15,6 +15,8 @@ import (
 type lease struct {
 	consumer.Lease
 
+	progress progress
+
 	// suggested is the id of the broker's server that the last answer suggested for reading.
 	suggested atomic.Int64
 
@@ -29,6 +31,19 @@ type lease struct {
 	committing sync.Mutex
 	// tail is what is known of the queue's checkpoint records; nil before they were looked at.
 	tail *tail
+}
+
+// progress is what administrators may ask about a queue: when it was pulled last, in milliseconds, and from where on it is to be
+// pulled next; when something was committed last under the lease, and what. It is safe for concurrent use.
+type progress struct {
+	pulledAt, next, committedAt, committed atomic.Int64
+}
+
+func (p *progress) pulls() { p.pulledAt.Store(time.Now().UnixMilli()) }
+
+func (p *progress) commits(next pipeline.Offset) {
+	p.committed.Store(int64(next))
+	p.committedAt.Store(time.Now().UnixMilli())
 }
 
 func newLease(l consumer.Lease) *lease {

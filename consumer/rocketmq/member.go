@@ -27,6 +27,7 @@ type member struct {
 
 	group, instance string
 	id              string // at the brokers
+	began           time.Time
 	// topics are those subscribed to, sorted; retry is the group's retry topic, empty for a broadcasting member.
 	topics    []string
 	retry     string
@@ -64,6 +65,7 @@ func newMember(b *Broker, s consumer.Subscription) (*member, error) {
 		group: s.Group, instance: s.Instance, id: madeID(s.Instance, s.Broadcast), broadcast: s.Broadcast,
 		orderly: b.options.Orderly && !s.Broadcast,
 		topics:  slices.Compact(slices.Sorted(slices.Values(s.Topics))),
+		began:   time.Now(),
 		stop:    func() {}, beat: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		leases: map[pipeline.Queue]*lease{}, leaving: map[pipeline.Queue]*lease{},
 		changed: make(chan struct{}), version: time.Now().UnixMilli(),

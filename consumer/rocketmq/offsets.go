@@ -102,7 +102,12 @@ func (m *member) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkp
 	}
 
 	if m.file != nil {
-		return m.file.commit(l.Queue, c)
+		err := m.file.commit(l.Queue, c)
+		if err == nil {
+			held.progress.commits(c.Next)
+		}
+
+		return err
 	}
 
 	under, done := held.during(ctx)
@@ -118,6 +123,8 @@ func (m *member) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkp
 	}
 
 	if !pending {
+		held.progress.commits(c.Next)
+
 		return nil
 	}
 

@@ -133,6 +133,8 @@ func (m *member) Pull(
 	under, done := held.during(ctx)
 	defer done()
 
+	held.progress.pulls()
+
 	p, err := m.pull(under, l.Queue, held.suggested.Load(), pullWish{
 		from: from, messages: limit.Messages, filter: m.options.Filters[l.Queue.Topic], hold: m.options.HoldPull,
 	})
@@ -153,7 +155,12 @@ func (m *member) Pull(
 		return consumer.Batch{}, &consumer.OutOfRangeError{Queue: l.Queue, From: from, First: p.first, End: p.end}
 	}
 
-	return m.batch(held, from, limit, p)
+	b, err := m.batch(held, from, limit, p)
+	if err == nil {
+		held.progress.next.Store(int64(b.Next))
+	}
+
+	return b, err
 }
 
 // batch reads the messages of an answer. They share memory, as their bodies do.

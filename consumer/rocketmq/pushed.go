@@ -27,6 +27,8 @@ func (m *member) answer(ctx context.Context, _ string, request *remoting.Command
 		}
 
 		return &remoting.Command{}
+	case request.Code == remoting.GetRunningInfo && request.Ext["consumerGroup"] == m.wire(m.group):
+		return &remoting.Command{Body: m.runningInfo()}
 	default:
 		return nil
 	}

@@ -19,16 +19,19 @@ import (
 	"github.com/millrace/millrace/pipeline"
 )
 
-// What tells a process of this test binary that it is one of the members of TestKilledMembersLoseNothing.
+// What tells a process of this test binary that it is one of the members of TestKilledMembersLoseNothing; with a volume it is
+// a broadcasting one of aKeptVolumeRepeatsNothing, and reads its topic.
 const (
 	sceneServer = "MILLRACE_SCENE_SERVER"
 	sceneLedger = "MILLRACE_SCENE_LEDGER"
+	sceneVolume = "MILLRACE_SCENE_VOLUME"
 )
 
 const (
 	sceneGroup    = "scene"
 	sceneTopic    = "scenes"
 	sceneInFlight = 64
+	volumeName    = "act-volume" // the topic and the group of who has a volume
 )
 
 // sceneBook is a file in which each line says when something was done, in milliseconds, and ends in " ." so that a torn one
@@ -64,6 +67,8 @@ func (b *sceneBook) event(e actors.Event) {
 	case *actors.Committed:
 		_ = b.note("C %s", e.Queue) // the next write of the sink says it too
 	case *actors.MessageDead:
+		_ = b.note("D %s %s %d", e.MessageID, e.Queue, e.Offset)
+	case *actors.MessageDropped:
 		_ = b.note("D %s %s %d", e.MessageID, e.Queue, e.Offset)
 	case *actors.QueueAssigned:
 		fmt.Println("A", e.Queue) //nolint:forbidigo // the parent reads it
@@ -111,6 +116,8 @@ func TestSceneChild(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
 
+	volume := os.Getenv(sceneVolume)
+
 	file, err := os.OpenFile(os.Getenv(sceneLedger), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +126,9 @@ func TestSceneChild(t *testing.T) {
 
 	book := &sceneBook{file: file}
 
-	broker, err := rocketmq.Open(rocketmq.Options{NameServers: []string{server}, DelayLevels: realLevels(), DialTimeout: loaded})
+	broker, err := rocketmq.Open(rocketmq.Options{
+		NameServers: []string{server}, DelayLevels: realLevels(), DialTimeout: loaded, OffsetDir: volume,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +139,19 @@ func TestSceneChild(t *testing.T) {
 		}
 	}()
 
-	r, err := actors.Start(sceneJob(book), broker, actors.Options{
+	job, o := sceneJob(book), actors.Options{
 		CommitEvery: 100 * time.Millisecond, Limits: consumer.Limits{Messages: sceneInFlight}, ReturnBackoff: time.Second,
-	})
+	}
+
+	if volume != "" {
+		job.Name, job.Source = volumeName, pipeline.Source{Topics: []string{volumeName}, Broadcast: true}
+		o.Instance, o.Limits.Messages = "kept", 4
+
+		host, _ := os.Hostname()
+		_ = book.note("H %s", host)
+	}
+
+	r, err := actors.Start(job, broker, o)
 	if err != nil {
 		t.Fatal(err)
 	}

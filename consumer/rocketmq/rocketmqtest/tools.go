@@ -3,6 +3,8 @@ package rocketmqtest
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +21,7 @@ func (c *Cluster) Java(t testing.TB, source string, args ...string) string {
 	return c.run(t, append([]string{source, c.NameServer}, args...)...)
 }
 
-// Admin runs mqadmin with a subcommand and its arguments, and returns what it prints.
+// Admin runs mqadmin once, with a subcommand and its arguments, and returns what it prints.
 func (c *Cluster) Admin(t testing.TB, args ...string) string {
 	t.Helper()
 
@@ -42,5 +44,9 @@ func (c *Cluster) run(t testing.TB, args ...string) string {
 		t.Fatalf("rocketmqtest: java %v: %v\n%s", args, err, tail(output))
 	}
 
-	return string(output)
+	lines := strings.SplitAfter(string(output), "\n")
+
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { // what their logging says of itself
+		return strings.Contains(line, "|-INFO in ") || strings.Contains(line, "|-WARN in ")
+	}), "")
 }
