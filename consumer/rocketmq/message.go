@@ -2,6 +2,7 @@ package rocketmq
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/consumer"
@@ -31,7 +32,7 @@ func (m *member) fill(msg *pipeline.Message, held *lease, r *record.Record) {
 		Queue: held.Queue, Offset: pipeline.Offset(r.Offset), Epoch: held.Epoch, Delivery: r.Times + 1,
 	}
 
-	var unique, origin, first string
+	var unique, origin, first, dead string
 
 	for name, value := range r.Props.All() { // brokers keep no empty values, so an empty string is one that was not there yet
 		switch name {
@@ -45,6 +46,8 @@ func (m *member) fill(msg *pipeline.Message, held *lease, r *record.Record) {
 			msg.Tag = cmp.Or(msg.Tag, value)
 		case record.PropRetryTopic:
 			first = cmp.Or(first, value)
+		case propDeadTopic:
+			dead = cmp.Or(dead, value)
 		case record.PropEmpty:
 			msg.Body = nil
 		default:
@@ -58,22 +61,32 @@ func (m *member) fill(msg *pipeline.Message, held *lease, r *record.Record) {
 		msg.ID = r.OffsetID()
 	}
 
-	if held.Queue.Topic != m.retry {
+	switch {
+	case held.Queue.Topic == m.retry:
+		// What was replayed says by a property of ours where it is from; a broker that takes it back then names the retry topic.
+		if first = m.name(first); first == "" || first == m.retry {
+			first = cmp.Or(msg.Props[consumer.PropOriginTopic], msg.Topic)
+		}
+
+		msg.Topic = first
+	case strings.HasPrefix(held.Queue.Topic, consumer.DeadLetterTopic("")) && msg.Props[consumer.PropOriginID] == "":
+		// A dead letter that its broker made, of a message whose consumer had given up.
+		first = m.name(cmp.Or(first, dead))
+	default:
 		return
 	}
 
-	if first != "" {
-		msg.Topic = m.name(first)
-	}
-
 	msg.SetProp(consumer.PropOriginID, msg.ID)
-	msg.SetProp(consumer.PropOriginTopic, msg.Topic)
+
+	if first != "" {
+		msg.SetProp(consumer.PropOriginTopic, first)
+	}
 }
 
 // isSystem reports whether a property is RocketMQ's own business, beside those that fill knows.
 func isSystem(name string) bool {
 	switch name {
-	case record.PropDelay, record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadTopic, propDeadID,
+	case record.PropDelay, record.PropWait, record.PropRealTopic, record.PropRealQueue, propDeadID,
 		record.PropInnerCount, record.PropInnerBase, "CLUSTER", "MSG_REGION", "TRACE_ON":
 		return true
 	default:

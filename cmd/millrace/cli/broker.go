@@ -60,28 +60,48 @@ func (o *opened) Close() error {
 // brokerFlag is the flag that names the broker of a command.
 const brokerFlag = "broker"
 
-const brokerHelp = "the broker's `directory`, or a job file that names it"
+const (
+	brokerHelp = "the broker's `directory`, or a job file that names it"
+	// stationHelp is of the commands that also work on RocketMQ.
+	stationHelp = "the broker's `directory`, rocketmq://HOST:PORT[,HOST:PORT], or a job file that names either"
+)
 
 // defaultBroker is the directory of the broker when none is named: the one in the job file that init writes.
 const defaultBroker = "data"
 
-// directory returns the directory that the broker flag means.
-func (a *app) directory(named string) (string, error) {
+// brokerOf returns what the broker flag means: a directory, or else a cluster of RocketMQ.
+func (a *app) brokerOf(named string) (dir string, r *jobfile.RocketMQ, err error) {
+	if strings.HasPrefix(named, clusterScheme) {
+		r, err := parseCluster(named, a.Variables)
+
+		return "", r, err
+	}
+
 	if ext := filepath.Ext(named); ext != ".yaml" && ext != ".yml" {
-		return named, nil
+		return named, nil, nil
 	}
 
 	files, err := a.load([]string{named})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 
-	if files[0].Broker.Embedded == nil {
-		return "", fmt.Errorf("the jobs of %s run on RocketMQ, and this command is for the embedded broker; use mqadmin, or "+
-			"RocketMQ's console", named)
+	if b := files[0].Broker; b.Embedded != nil {
+		return b.Embedded.Dir, nil, nil
 	}
 
-	return files[0].Broker.Embedded.Dir, nil
+	return "", files[0].Broker.RocketMQ, nil
+}
+
+// directory returns the directory that the broker flag means.
+func (a *app) directory(named string) (string, error) {
+	dir, r, err := a.brokerOf(named)
+	if err == nil && r != nil {
+		err = fmt.Errorf("%s is RocketMQ, and jobs on it are not asked by way of the broker; "+
+			"start them with `millrace run --admin ADDRESS` and ask there", named)
+	}
+
+	return dir, err
 }
 
 // exists reports whether there is a broker's directory.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/cmd/millrace/control"
+	"github.com/millrace/millrace/pipeline"
 )
 
 // consumeFlags are the flags of consume.
@@ -44,10 +45,13 @@ func (a *app) consumeCommand() *cobra.Command {
 topic; with --follow it goes on with what is published, until ^C. It reads beside the groups that work on the topic and moves
 none of them.
 
---from is first, last, an offset, a time such as 2026-01-31T12:00:00Z, or how long ago, such as 90m.`,
+--from is first, last, an offset, a time such as 2026-01-31T12:00:00Z, or how long ago, such as 90m.
+
+` + clusterText,
 		Example: `  millrace consume alerts
   millrace consume quakes-dead --json --max 10
-  millrace consume alerts --from last --follow`,
+  millrace consume alerts --from last --follow
+  millrace consume alerts --from 10m --broker rocketmq://127.0.0.1:9876`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := control.ParsePosition(f.from)
@@ -59,13 +63,13 @@ none of them.
 				return usagef("consume: --max is %d; use 0 for all", f.most)
 			}
 
-			return a.withBroker(cmd.Context(), f.broker, func(ctx context.Context, c *control.Client) error {
-				return a.consume(ctx, c, control.Read{Topic: args[0], From: from, Follow: f.follow}, f)
+			return a.withStation(cmd.Context(), f.broker, func(ctx context.Context, s station) error {
+				return a.consume(ctx, s, control.Read{Topic: args[0], From: from, Follow: f.follow}, f)
 			})
 		},
 	}
 
-	cmd.Flags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	cmd.Flags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, stationHelp)
 	cmd.Flags().StringVar(&f.from, "from", "first", "where to begin in each queue: a `position`")
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what is published later")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write all of a message, as a line of JSON")
@@ -77,7 +81,7 @@ none of them.
 // errEnough ends a read.
 var errEnough = errors.New("enough")
 
-func (a *app) consume(ctx context.Context, c *control.Client, r control.Read, f consumeFlags) error {
+func (a *app) consume(ctx context.Context, c traffic, r control.Read, f consumeFlags) error {
 	out := bufio.NewWriter(a.Out)
 	seen := 0
 
@@ -124,7 +128,7 @@ func (a *app) consume(ctx context.Context, c *control.Client, r control.Read, f 
 func show(topic string, m *control.Message) shownMessage {
 	offset := int64(m.Offset)
 	s := shownMessage{
-		Queue: fmt.Sprintf("%s/%d", topic, m.Queue), Offset: &offset,
+		Queue: pipeline.Queue{Topic: topic, Broker: m.Broker, ID: m.Queue}.String(), Offset: &offset,
 		ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body,
 	}
 

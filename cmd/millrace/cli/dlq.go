@@ -37,7 +37,10 @@ failed), error, stack, group, topic (where it was first published), attempts, re
   stage == "store/sink" && error contains "refused" && age > duration("10m")
 
 What has been replayed or dropped is remembered in the offsets of the group ` + deadletter.Group + `
-and not shown again, unless with --all. Nothing is deleted: retention does that.`
+and not shown again, unless with --all. Nothing is deleted: retention does that.
+
+On RocketMQ a LETTER is named TOPIC@BROKER/QUEUE/OFFSET, and dlq ls without a TOPIC lists the groups' own dead letters only.
+` + clusterText
 
 // dlqFlags are the flags that several of the commands have.
 type dlqFlags struct {
@@ -62,7 +65,7 @@ func (a *app) dlqCommand() *cobra.Command {
 		RunE:    unknownCommand,
 	}
 
-	cmd.PersistentFlags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	cmd.PersistentFlags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, stationHelp)
 	cmd.AddCommand(a.dlqLsCommand(&f), a.dlqShowCommand(&f), a.dlqReplayCommand(&f), a.dlqEditCommand(&f), a.dlqDropCommand(&f))
 
 	return cmd
@@ -81,7 +84,7 @@ func (f *dlqFlags) addList(cmd *cobra.Command) {
 
 // withShelf calls use with the dead letters of the broker.
 func (a *app) withShelf(cmd *cobra.Command, f *dlqFlags, use func(context.Context, shelf) error) error {
-	return a.withBroker(cmd.Context(), f.broker, func(ctx context.Context, c *control.Client) error { return use(ctx, c) })
+	return a.withStation(cmd.Context(), f.broker, func(ctx context.Context, s station) error { return use(ctx, s) })
 }
 
 // choice picks dead letters.

@@ -81,7 +81,8 @@ func (a *app) dlqLsCommand(f *dlqFlags) *cobra.Command {
 		Long: `Ls lists the dead letters of topics, by default of all that hold any: the groups' own, and those that
 retry.dead_letter of job files names.`,
 		Example: `  millrace dlq ls
-  millrace dlq ls payments-dead --where 'error contains "timeout" && age < duration("1h")'`,
+  millrace dlq ls payments-dead --where 'error contains "timeout" && age < duration("1h")'
+  millrace dlq ls --broker rocketmq://127.0.0.1:9876`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := choose(f, args)
 			if err != nil {
@@ -221,10 +222,16 @@ func describeLetter(l *deadletter.Letter, now time.Time) string {
 
 	if from := l.Props[consumer.PropOriginQueue]; from != "" {
 		add("from", "%s at %s, of topic %s, in group %s", from, l.Props[consumer.PropOriginOffset], l.Topic(), c.Group)
+	} else if l.Topic() != "" {
+		add("from", "topic %s, in group %s", l.Topic(), c.Group)
 	}
 
-	add("failed", "at %s, on attempt %d", c.Stage, c.Deliveries)
-	add("error", "%s", indent(c.Error))
+	if c.Stage != "" {
+		add("failed", "at %s, on attempt %d", c.Stage, c.Deliveries)
+		add("error", "%s", indent(c.Error))
+	} else {
+		add("failed", "%s; its consumer has left no word why", plural(c.Deliveries, "time"))
+	}
 
 	for _, one := range c.Attempts {
 		add("attempt", "%d  %s  %s: %s", one.Delivery, moment(one.Time), one.Stage, indent(one.Error))

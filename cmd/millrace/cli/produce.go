@@ -44,12 +44,15 @@ With --json each line is a message as consume --json writes it: {"key": …, "ta
 that is text is taken as it is and any other is the JSON document itself.
 
 A topic that is not there is a mistake, since a name is mistyped more easily than a topic forgotten; --create makes it, and
-the broker where there is none.
+the embedded broker where there is none.
 
-It works beside running jobs; see run.`,
+It works beside running jobs; see run.
+
+` + clusterText,
 		Example: `  echo '{"mag": 6.1}' | millrace produce quakes --key us2000d3km --tag major --create
   millrace produce quakes quakes.jsonl
-  millrace consume quakes --json | millrace produce copies --json`,
+  millrace consume quakes --json | millrace produce copies --json
+  millrace produce quakes quakes.jsonl --broker rocketmq://127.0.0.1:9876`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.create {
@@ -58,13 +61,13 @@ It works beside running jobs; see run.`,
 				}
 			}
 
-			return a.withBroker(cmd.Context(), f.broker, func(ctx context.Context, c *control.Client) error {
-				return a.produce(ctx, c, args[0], args[1:], f)
+			return a.withStation(cmd.Context(), f.broker, func(ctx context.Context, s station) error {
+				return a.produce(ctx, s, args[0], args[1:], f)
 			})
 		},
 	}
 
-	cmd.Flags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	cmd.Flags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, stationHelp)
 	cmd.Flags().StringVarP(&f.key, "key", "k", "", "the key of each message")
 	cmd.Flags().StringVarP(&f.tag, "tag", "t", "", "the tag of each message")
 	cmd.Flags().StringToStringVarP(&f.props, "prop", "p", nil, "a property of each message, as `name=value`; may be repeated")
@@ -74,7 +77,7 @@ It works beside running jobs; see run.`,
 	return cmd
 }
 
-func (a *app) produce(ctx context.Context, c *control.Client, topic string, files []string, f produceFlags) error {
+func (a *app) produce(ctx context.Context, c traffic, topic string, files []string, f produceFlags) error {
 	p := &producer{client: c, topic: topic, flags: f}
 
 	if len(files) == 0 {
@@ -109,7 +112,7 @@ func (a *app) produceFile(ctx context.Context, p *producer, name string) error {
 
 // producer publishes lines to a topic.
 type producer struct {
-	client *control.Client
+	client traffic
 	topic  string
 	flags  produceFlags
 

@@ -46,12 +46,16 @@ func TestMain(m *testing.M) {
 type world struct {
 	t   *testing.T
 	dir string
+	// broker is what commands are told to work on.
+	broker string
 }
 
 func setup(t *testing.T) *world {
 	t.Helper()
 
-	return &world{t: t, dir: t.TempDir()}
+	dir := t.TempDir()
+
+	return &world{t: t, dir: dir, broker: filepath.Join(dir, "data")}
 }
 
 // path returns the path of a file of the world.
@@ -103,7 +107,7 @@ func (w *world) ok(input string, args ...string) string {
 func (w *world) onBroker(args []string) []string {
 	switch args[0] {
 	case "produce", "consume", "topics", "offsets", "status", "why", "dlq":
-		return append([]string{args[0], "--broker", w.path("data")}, args[1:]...)
+		return append([]string{args[0], "--broker", w.broker}, args[1:]...)
 	default:
 		return args
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/millrace/millrace/consumer"
@@ -38,11 +37,7 @@ func (s *stream) write(messages []*pipeline.Message) error {
 	defer s.mu.Unlock()
 
 	for _, m := range messages {
-		err := s.encoder.Encode(line{Message: &Message{
-			ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body,
-			Queue: m.Origin.Queue.ID, Offset: m.Origin.Offset,
-		}})
-		if err != nil {
+		if err := s.encoder.Encode(line{Message: MessageOf(m)}); err != nil {
 			return fmt.Errorf("control: %w", err)
 		}
 	}
@@ -54,25 +49,43 @@ func (s *stream) write(messages []*pipeline.Message) error {
 	return nil
 }
 
-// readTopic writes a topic to a stream, beside the groups that work on it.
-func readTopic(ctx context.Context, broker consumer.Broker, r Read, number int, to *stream) (err error) {
-	member, err := broker.Join(ctx, consumer.Subscription{
-		Group: readersGroup, Topics: []string{r.Topic}, Broadcast: true, Instance: strconv.Itoa(number),
+// Reader reads topics of any broker beside the groups that work on them: as a broadcasting member of a group that stores nothing.
+type Reader struct {
+	Broker consumer.Broker
+	// Group is the group, Instance the name in it that no other reader has at the time.
+	Group, Instance string
+}
+
+// join makes the reader a member on a topic, with all of its queues.
+func (r Reader) join(ctx context.Context, topic string) (consumer.Member, []consumer.Lease, error) {
+	member, err := r.Broker.Join(ctx, consumer.Subscription{
+		Group: r.Group, Topics: []string{topic}, Broadcast: true, Instance: r.Instance,
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // the client says where it comes from
+		return nil, nil, err //nolint:wrapcheck // who calls says where it comes from
+	}
+
+	assignment, err := member.Assigned(ctx, 0)
+	if err != nil {
+		return nil, nil, errors.Join(err, member.Leave(context.WithoutCancel(ctx)))
+	}
+
+	return member, assignment.Leases, nil
+}
+
+// Read calls write with the messages of a topic, some at a time: of one queue after the other, or when it follows, of all at
+// once, so that write may be called concurrently then. It ends at the present end, with an error, or with ctx.
+func (r Reader) Read(ctx context.Context, what Read, write func([]*pipeline.Message) error) (err error) {
+	member, leases, err := r.join(ctx, what.Topic)
+	if err != nil {
+		return err
 	}
 
 	defer func() { err = errors.Join(err, member.Leave(context.WithoutCancel(ctx))) }()
 
-	assignment, err := member.Assigned(ctx, 0)
-	if err != nil {
-		return err //nolint:wrapcheck // as above
-	}
-
-	if !r.Follow {
-		for _, lease := range assignment.Leases {
-			if err := readQueue(ctx, member, lease, r, to); err != nil {
+	if !what.Follow {
+		for _, lease := range leases {
+			if err := readQueue(ctx, member, lease, what, write); err != nil {
 				return err
 			}
 		}
@@ -85,8 +98,8 @@ func readTopic(ctx context.Context, broker consumer.Broker, r Read, number int, 
 
 	var queues sync.WaitGroup
 
-	for _, lease := range assignment.Leases {
-		queues.Go(func() { cancel(readQueue(ctx, member, lease, r, to)) })
+	for _, lease := range leases {
+		queues.Go(func() { cancel(readQueue(ctx, member, lease, what, write)) })
 	}
 
 	queues.Wait()
@@ -94,8 +107,30 @@ func readTopic(ctx context.Context, broker consumer.Broker, r Read, number int, 
 	return context.Cause(ctx)
 }
 
-// readQueue writes a queue to a stream, up to its present end, or until ctx ends.
-func readQueue(ctx context.Context, member consumer.Member, lease consumer.Lease, r Read, to *stream) error {
+// Offsets returns what the position of a reset means in the queues of its topic.
+func (r Reader) Offsets(ctx context.Context, reset Reset) (offsets map[pipeline.Queue]pipeline.Offset, err error) {
+	member, leases, err := r.join(ctx, reset.Topic)
+	if err != nil {
+		return nil, err
+	}
+
+	defer func() { err = errors.Join(err, member.Leave(context.WithoutCancel(ctx))) }()
+
+	offsets = make(map[pipeline.Queue]pipeline.Offset)
+
+	for _, lease := range leases {
+		if offsets[lease.Queue], err = find(ctx, member, lease.Queue, reset.To); err != nil {
+			return nil, err
+		}
+	}
+
+	return offsets, nil
+}
+
+// readQueue gives a queue to write, up to its present end, or until ctx ends.
+func readQueue(
+	ctx context.Context, member consumer.Member, lease consumer.Lease, r Read, write func([]*pipeline.Message) error,
+) error {
 	from, err := find(ctx, member, lease.Queue, r.From)
 	if err != nil {
 		return err
@@ -129,7 +164,7 @@ func readQueue(ctx context.Context, member consumer.Member, lease consumer.Lease
 			}
 		}
 
-		if err := to.write(messages); err != nil {
+		if err := write(messages); err != nil {
 			return err
 		}
 

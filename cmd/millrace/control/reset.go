@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
@@ -90,21 +89,29 @@ func (s *Server) standing(ctx context.Context, r Reset) (map[string]pipeline.Off
 }
 
 // commit stores the offsets as the group's only member.
-func (s *Server) commit(ctx context.Context, r Reset) (moved []Moved, err error) {
-	member, err := s.broker.Join(ctx, consumer.Subscription{Group: r.Group, Topics: []string{r.Topic}})
+func (s *Server) commit(ctx context.Context, r Reset) ([]Moved, error) {
+	return Commit(ctx, s.broker, r)
+}
+
+// Commit stores the offsets of a reset at any broker, as a member of a group that has no other, and returns those it has stored.
+func Commit(ctx context.Context, broker consumer.Broker, r Reset) (moved []Moved, err error) {
+	member, err := broker.Join(ctx, consumer.Subscription{Group: r.Group, Topics: []string{r.Topic}})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the client says where it comes from
+		return nil, err //nolint:wrapcheck // who calls says where it comes from
 	}
 
 	defer func() { err = errors.Join(err, member.Leave(context.WithoutCancel(ctx))) }()
 
-	assignment, err := member.Assigned(ctx, 0)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+	var assignment consumer.Assignment
+
+	for !slices.ContainsFunc(assignment.Leases, func(l consumer.Lease) bool { return l.Queue.Topic == r.Topic }) {
+		if assignment, err = member.Assigned(ctx, assignment.Generation); err != nil {
+			return nil, err //nolint:wrapcheck // as above
+		}
 	}
 
 	for _, lease := range assignment.Leases {
-		if !r.means(lease.Queue) {
+		if !r.Means(lease.Queue) {
 			continue
 		}
 
@@ -121,10 +128,6 @@ func (s *Server) commit(ctx context.Context, r Reset) (moved []Moved, err error)
 	}
 
 	return moved, nil
-}
-
-func (r Reset) means(q pipeline.Queue) bool {
-	return q.Topic == r.Topic && (r.Queue < 0 || r.Queue == q.ID)
 }
 
 // seek asks the running jobs to go on elsewhere. What the position means is found out as a reader first.
@@ -152,7 +155,7 @@ func (s *Server) seek(ctx context.Context, r Reset) ([]Moved, error) {
 
 		for i := range snapshot.Queues {
 			q := snapshot.Queues[i].Queue
-			if !r.means(q) {
+			if !r.Means(q) {
 				continue
 			}
 
@@ -172,31 +175,9 @@ func (s *Server) seek(ctx context.Context, r Reset) ([]Moved, error) {
 }
 
 // offsets returns what a position means in the queues of a topic.
-func (s *Server) offsets(ctx context.Context, r Reset) (offsets map[pipeline.Queue]pipeline.Offset, err error) {
+func (s *Server) offsets(ctx context.Context, r Reset) (map[pipeline.Queue]pipeline.Offset, error) {
 	number := s.takeNumber()
 	defer s.giveNumber(number)
 
-	member, err := s.broker.Join(ctx, consumer.Subscription{
-		Group: readersGroup, Topics: []string{r.Topic}, Broadcast: true, Instance: strconv.Itoa(number),
-	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the client says where it comes from
-	}
-
-	defer func() { err = errors.Join(err, member.Leave(context.WithoutCancel(ctx))) }()
-
-	assignment, err := member.Assigned(ctx, 0)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
-	}
-
-	offsets = make(map[pipeline.Queue]pipeline.Offset)
-
-	for _, lease := range assignment.Leases {
-		if offsets[lease.Queue], err = find(ctx, member, lease.Queue, r.To); err != nil {
-			return nil, err
-		}
-	}
-
-	return offsets, nil
+	return s.reader(number).Offsets(ctx, r)
 }

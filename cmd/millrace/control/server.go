@@ -223,9 +223,7 @@ func (s *Server) publish(r *http.Request) (any, error) {
 			return nil, fmt.Errorf("control: %w", err)
 		}
 
-		messages = append(messages, &pipeline.Message{
-			ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body,
-		})
+		messages = append(messages, m.Pipeline())
 	}
 
 	err := s.broker.Publish(r.Context(), r.URL.Query().Get("topic"), messages)
@@ -253,10 +251,17 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) {
 
 	out := &stream{encoder: json.NewEncoder(w), flush: http.NewResponseController(w).Flush}
 
-	err = readTopic(r.Context(), s.broker, Read{Topic: query.Get("topic"), From: from, Follow: follow}, number, out)
+	what := Read{Topic: query.Get("topic"), From: from, Follow: follow}
+
+	err = s.reader(number).Read(r.Context(), what, out.write)
 	if err != nil && r.Context().Err() == nil {
 		_ = out.encoder.Encode(line{Error: err.Error()}) //nolint:errchkjson // there is nobody left to be told
 	}
+}
+
+// reader returns the reader with a number.
+func (s *Server) reader(number int) Reader {
+	return Reader{Broker: s.broker, Group: readersGroup, Instance: strconv.Itoa(number)}
 }
 
 // takeNumber returns the lowest number that no other reader has, so that readers leave few names behind.

@@ -14,9 +14,23 @@ type Message struct {
 	Props map[string]string `json:"props,omitempty"`
 	Born  time.Time         `json:"born,omitzero"`
 	Body  []byte            `json:"body"`
-	// Queue and Offset say where a message that was read is stored.
+	// Broker, Queue and Offset say where a message that was read is stored; the embedded broker has no name.
+	Broker string          `json:"broker,omitempty"`
 	Queue  int             `json:"queue"`
 	Offset pipeline.Offset `json:"offset"`
+}
+
+// MessageOf returns a message that was read.
+func MessageOf(m *pipeline.Message) *Message {
+	return &Message{
+		ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body,
+		Broker: m.Origin.Queue.Broker, Queue: m.Origin.Queue.ID, Offset: m.Origin.Offset,
+	}
+}
+
+// Pipeline returns the message as brokers take it.
+func (m *Message) Pipeline() *pipeline.Message {
+	return &pipeline.Message{ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body}
 }
 
 // Read says what to read of a topic.
@@ -31,9 +45,15 @@ type Read struct {
 // Reset says where a group is to go on in a topic.
 type Reset struct {
 	Group, Topic string
-	// Queue is the queue's number, below 0 all of them.
-	Queue int
-	To    Position
+	// Queue is the queue's number, below 0 all of them, and Broker the name of the broker that has it, empty for each.
+	Broker string
+	Queue  int
+	To     Position
+}
+
+// Means reports whether a queue is to be moved.
+func (r Reset) Means(q pipeline.Queue) bool {
+	return q.Topic == r.Topic && (r.Queue < 0 || r.Queue == q.ID) && (r.Broker == "" || r.Broker == q.Broker)
 }
 
 // Position is a place in a queue: an offset, or what a start position means there.

@@ -25,6 +25,8 @@ const (
 type Desk struct {
 	broker    consumer.Broker
 	publisher consumer.Publisher
+	// queues says how many queues a topic has, nil where no other process can have any of them.
+	queues func(ctx context.Context, topic string) (int, error)
 	// turn holds one value, which a call takes and gives back.
 	turn chan struct{}
 }
@@ -33,6 +35,17 @@ type Desk struct {
 func NewDesk(b consumer.Broker, p consumer.Publisher) *Desk {
 	d := &Desk{broker: b, publisher: p, turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
+
+	return d
+}
+
+// NewSharedDesk returns a desk at a broker where other processes may have one too: a call that would see only a part of a topic,
+// since somebody else has the rest, fails. queues says how many queues a topic has.
+func NewSharedDesk(
+	b consumer.Broker, p consumer.Publisher, queues func(ctx context.Context, topic string) (int, error),
+) *Desk {
+	d := NewDesk(b, p)
+	d.queues = queues
 
 	return d
 }
@@ -169,7 +182,26 @@ func (d *Desk) sit(ctx context.Context, topic string, use func(*visitor) error) 
 		v.leases = slices.DeleteFunc(a.Leases, func(l consumer.Lease) bool { return l.Queue.Topic != topic })
 	}
 
+	if err := d.whole(ctx, topic, len(v.leases)); err != nil {
+		return err
+	}
+
 	return use(v)
+}
+
+// whole fails when the desk has not got all queues of a topic.
+func (d *Desk) whole(ctx context.Context, topic string, got int) error {
+	if d.queues == nil {
+		return nil
+	}
+
+	all, err := d.queues(ctx, topic)
+	if err != nil || got >= all {
+		return err
+	}
+
+	return fmt.Errorf("somebody else is at the dead letters of %q, as a member of group %q with %d of its %d queues; "+
+		"call this again when they have ended", topic, Group, all-got, all)
 }
 
 func (v *visitor) lease(q pipeline.Queue) *consumer.Lease {

@@ -100,19 +100,25 @@ type Letter struct {
 	Place Place `json:"place"`
 	// Settled says that it has been replayed or dropped.
 	Settled bool `json:"settled,omitempty"`
+	// Failures is how often the broker has counted that it failed; what millrace knows of a cause says that better.
+	Failures int `json:"failures,omitempty"`
 }
 
 // letterOf makes a letter of a message that was pulled.
 func letterOf(m *pipeline.Message) *Letter {
 	return &Letter{
 		Message: Message{ID: m.ID, Key: m.Key, Tag: m.Tag, Props: m.Props, Born: m.Born, Body: m.Body},
-		Place:   Place{Queue: m.Origin.Queue, Offset: m.Origin.Offset},
+		Place:   Place{Queue: m.Origin.Queue, Offset: m.Origin.Offset}, Failures: max(m.Origin.Delivery-1, 0),
 	}
 }
 
 // Cause returns what put it there. Messages that are no dead letters of millrace have an empty one.
 func (l *Letter) Cause() consumer.Cause {
-	c, _ := consumer.CauseOf(l.Props)
+	c, ok := consumer.CauseOf(l.Props)
+	if !ok {
+		c.Deliveries = l.Failures
+	}
+
 	if c.Group == "" {
 		c.Group, _ = strings.CutPrefix(l.Place.Queue.Topic, consumer.DeadLetterTopic(""))
 		if c.Group == l.Place.Queue.Topic {
