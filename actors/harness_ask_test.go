@@ -114,6 +114,14 @@ func (p *proc) seeks(l consumer.Lease, c consumer.Checkpoint) bool {
 	return ok && c.Next == to && len(c.Done) == 0
 }
 
+// restarts says whether a commit is the one that begins a queue anew after a seek whose answer was lost, because the broker
+// says by mistake that nothing is stored. It may call no more finished than was. The caller holds mu.
+func (p *proc) restarts(l consumer.Lease, c consumer.Checkpoint) bool {
+	_, sought := p.seeking[l]
+
+	return sought && len(c.Done) == 0 && c.Next <= p.known[l.Queue]
+}
+
 // resought forgets what the former ownership under a lease has done from an offset on: it is to be done again. The caller
 // holds the world's mu.
 func (w *world) resought(l consumer.Lease, from pipeline.Offset) {

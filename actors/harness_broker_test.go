@@ -43,7 +43,7 @@ func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer
 
 	w.mu.Lock()
 	sought := m.p.seeks(l, c)
-	late := m.p.revoked[l] && !sought
+	late := m.p.revoked[l] && !sought && !m.p.restarts(l, c)
 	w.mu.Unlock()
 
 	err := m.Member.Commit(ctx, l, c)
