@@ -71,42 +71,43 @@ func run(ctx context.Context, o options, s *screen) (code int, err error) {
 	d := &session{options: o, dir: dir, screen: s, broker: broker, runs: runs, told: make(chan string, 100)}
 	code, err = d.run(ctx)
 
-	where := dir
-	if broker.clear != nil {
-		where += ", and at the cluster in the namespace " + runs.Space
+	return d.end(context.WithoutCancel(ctx), code, err)
+}
+
+// end closes the broker, and removes what the run has made unless somebody is to see it.
+func (d *session) end(ctx context.Context, code int, err error) (int, error) {
+	cluster := d.broker.clear != nil
+	remove := d.keep == "" && err == nil && (code == exitBalanced || code == exitStopped)
+
+	if remove && cluster {
+		if err = d.broker.clear(ctx); err != nil {
+			err = fmt.Errorf("demo: removing the namespace %s: %w", d.runs.Space, err)
+		}
+	}
+
+	err = errors.Join(err, d.broker.close())
+
+	where := d.dir
+	if cluster {
+		where += ", and at the cluster in the namespace " + d.runs.Space
 	}
 
 	switch {
-	case o.keep != "":
-		s.notef("kept in %s", where)
-	case code == exitBalanced || code == exitStopped:
-		err = errors.Join(err, d.clear(context.WithoutCancel(ctx)))
+	case d.keep != "":
+		d.screen.notef("kept in %s", where)
+	case remove:
+		if removed := os.RemoveAll(d.dir); removed != nil { // after the broker, which still writes there
+			err = errors.Join(err, fmt.Errorf("demo: %w", removed))
+		}
 	default:
-		s.notef("left for you to look at: %s", where)
+		d.screen.notef("left for you to look at: %s", where)
 	}
 
-	if err = errors.Join(err, broker.close()); err != nil {
+	if err != nil {
 		code = exitFailed
 	}
 
 	return code, err
-}
-
-// clear removes what the run has made.
-func (d *session) clear(ctx context.Context) error {
-	if err := os.RemoveAll(d.dir); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-
-	if d.broker.clear == nil {
-		return nil
-	}
-
-	if err := d.broker.clear(ctx); err != nil {
-		return fmt.Errorf("demo: removing the namespace %s: %w", d.runs.Space, err)
-	}
-
-	return nil
 }
 
 // workDir returns the directory to work in: keep, or one of the system's temporary ones.
