@@ -87,7 +87,23 @@ func (a Address) Of(r *value.Reader) (string, error) {
 		}
 	}
 
-	return text, nil
+	return encode(text), nil
+}
+
+// encode writes what has no place in a URL, such as the space in "/a b/{key}", in percents. Values have none of that. Of a path
+// that has, package net/url decodes all and forgets how it was written, so that a value with a slash would become two segments.
+func encode(text string) string {
+	var b strings.Builder
+
+	for i := range len(text) {
+		if c := text[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+
+	return b.String()
 }
 
 // escape leaves nothing in a value that means something in a path or a query.

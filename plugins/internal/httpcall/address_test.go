@@ -21,6 +21,7 @@ func TestAValueStaysInItsPartOfAnAddress(t *testing.T) {
 		{"http://h?q={key}", "a&b=c", "http://h?q=a%26b%3Dc"},
 		{"http://h/{key}", "...", "http://h/..."},
 		{"http://h/v{key}", "..", "http://h/v.."},
+		{"http://h/a b/{key}?x y", "/", "http://h/a%20b/%2F?x%20y"},
 		{"http://h/{key}", "..", ""},
 		{"http://h/a/{key}/b", ".", ""},
 		{"http://h/.{key}/b", ".", ""},
@@ -74,6 +75,7 @@ func TestAHeaderIsOneLine(t *testing.T) {
 func FuzzAddress(f *testing.F) {
 	f.Add("http://h/{key}/x?y={key}", "../x")
 	f.Add("http://h?{key}", "a&b#c")
+	f.Add("http://h/{key} ", "/")
 
 	f.Fuzz(func(t *testing.T, address, key string) {
 		var a httpcall.Address
