@@ -340,3 +340,33 @@ func TestSinksFailInPartAndLiveAsBefore(t *testing.T) {
 		t.Error("no counts")
 	}
 }
+
+// BenchmarkUntraced is what a stage costs a message that is not followed, bare and wrapped.
+func BenchmarkUntraced(b *testing.B) {
+	channel := pipeline.Channel{Name: "only", Stages: []pipeline.Stage{pipeline.Func("first", pass), pipeline.Func("second", pass)}}
+	bare := pipeline.Job{Channels: []pipeline.Channel{channel}}
+	tracer := sdk.NewTracerProvider().Tracer("test")
+
+	for name, job := range map[string]pipeline.Job{
+		"bare": bare, "wrapped": tracing.Job(bare, tracing.Options{Tracer: tracer, Share: 1e-9}),
+	} {
+		b.Run(name, func(b *testing.B) {
+			chain, err := pipeline.NewChain("only", job.Channels[0].Stages, pipeline.ChainHooks{
+				Out: func(*pipeline.Message) error { return nil },
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+
+			m := new(pipeline.Message)
+
+			b.ReportAllocs()
+
+			for b.Loop() {
+				if err := chain.Run(b.Context(), m, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/zap"
 
@@ -356,4 +357,33 @@ func TestImpossiblePathsAreRefused(t *testing.T) {
 			t.Errorf("opening %s: %v", path, err)
 		}
 	}
+}
+
+// TestCountsDoNotWait asks for the counts while a call that may hang has the turn.
+func TestCountsDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sink, err := New(Options{Path: filepath.Join(t.TempDir(), "out.jsonl")}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if err := errors.Join(sink.Open(t.Context()), sink.Write(t.Context(), []*pipeline.Message{{Body: []byte("1")}})); err != nil {
+			t.Fatal(err)
+		}
+
+		if err := sink.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		if got := sink.Meter()["lines"]; got != 1 { // a bubble in which nobody goes on fails the test
+			t.Errorf("%d lines", got)
+		}
+
+		sink.give()
+
+		if err := sink.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

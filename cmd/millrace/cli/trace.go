@@ -18,7 +18,7 @@ import (
 // collectorURL is where spans go when the environment names no other place: an OpenTelemetry collector on this machine.
 const collectorURL = "http://127.0.0.1:4318"
 
-// trace has the session's jobs traced, and returns the function that sends the last spans.
+// traceJobs has the session's jobs traced, and returns the function that sends the last spans.
 func (s *session) traceJobs(ctx context.Context) (stop func(context.Context) error, err error) {
 	var options []otlptracehttp.Option
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
@@ -39,6 +39,7 @@ func (s *session) traceJobs(ctx context.Context) (stop func(context.Context) err
 
 	var once sync.Once
 
+	// The process is the command's own: what the exporter cannot send it tells this handler, which there is one of.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		once.Do(func() { s.screen.notef("traces cannot be sent: %v; OTEL_EXPORTER_OTLP_ENDPOINT says where to", err) })
 	}))
