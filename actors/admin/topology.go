@@ -106,9 +106,17 @@ func channelTopology(c pipeline.Channel) ChannelTopology {
 	return t
 }
 
+// wrapper is a sink around another one.
+type wrapper interface{ Unwrap() pipeline.Sink }
+
 // kindOf names a sink for people: by itself where it has a String, else by the package of its type, which for a plugin is its
 // name, and by the type, unless that is just Sink.
 func kindOf(sink pipeline.Sink) string {
+	// What is wrapped, as for tracing, is called as without.
+	for w, ok := sink.(wrapper); ok; w, ok = sink.(wrapper) {
+		sink = w.Unwrap()
+	}
+
 	if s, ok := sink.(fmt.Stringer); ok {
 		return s.String()
 	}

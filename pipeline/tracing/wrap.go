@@ -110,6 +110,9 @@ type sink struct {
 	inner pipeline.Sink
 }
 
+// Unwrap returns the sink that is traced, for those who show what a job is made of.
+func (s *sink) Unwrap() pipeline.Sink { return s.inner }
+
 // Write calls the sink within a span for each message that is followed.
 func (s *sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	return s.around(ctx, batch, func(ctx context.Context, spans []trace.Span) error {
