@@ -37,6 +37,9 @@ func inBubble(t *testing.T, fakes rocketmqfake.Options, o rocketmq.Options, test
 	t.Helper()
 
 	synctest.Test(t, func(t *testing.T) {
+		// Protoactor counts undeliverable messages of jobs on a goroutine that lives for a second.
+		t.Cleanup(func() { <-time.After(5 * time.Second) })
+
 		fakes.DelayLevels = shortLevels()
 
 		fake, err := rocketmqfake.New(fakes)
