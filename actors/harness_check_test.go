@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/consumer"
-	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/pipeline"
 )
 
@@ -95,47 +94,27 @@ func (p *proc) checkOverdue() {
 
 // checkBooks is I1 at the end of a run: every message that was published has come to one end.
 func (w *world) checkBooks() {
-	dead := make(map[string]int)
-	for _, m := range w.b.Messages(consumer.DeadLetterTopic(harnessGroup)) {
-		dead[m.ID]++
-	}
-
-	delivered := make(map[string]int)
-	last := make(map[string]place)
-
-	for _, topic := range []string{"in", consumer.RetryTopic(harnessGroup)} {
-		for _, m := range w.b.Messages(topic) {
-			if delivered[m.ID] < m.Origin.Delivery {
-				delivered[m.ID] = m.Origin.Delivery
-				last[m.ID] = place{queue: m.Origin.Queue, offset: m.Origin.Offset}
-			}
-		}
-	}
-
-	back := make(map[string]int)
-
-	for _, c := range w.b.Calls(consumertest.OpSendBack) {
-		if c.Applied && !c.Repeated {
-			back[c.ID]++
-		}
-	}
+	fates := w.b.Fates(harnessGroup, "in")
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	for id := range w.expected {
-		if w.leftOut(id, last[id]) {
+		f := fates[id]
+		last := place{queue: f.Queue, offset: f.Offset}
+
+		if w.leftOut(id, last) {
 			continue
 		}
 
-		ends := dead[id]
-		if w.done[last[id]] && dead[id] == 0 {
+		ends := f.Dead
+		if w.done[last] && f.Dead == 0 {
 			ends++
 		}
 
-		if ends != 1 || delivered[id] != back[id]+1 || delivered[id] > w.spec.retry.Attempts {
+		if ends != 1 || f.Delivered != f.SentBack+1 || f.Delivered > w.spec.retry.Attempts {
 			w.breachf("I1", "%s: %d dead letters, delivered %d times and sent back %d times, last at %v, which is done: %v",
-				id, dead[id], delivered[id], back[id], last[id], w.done[last[id]])
+				id, f.Dead, f.Delivered, f.SentBack, last, w.done[last])
 		}
 	}
 

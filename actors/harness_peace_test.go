@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -41,7 +40,7 @@ func (p *plan) settle() {
 		<-time.After(pause)
 		p.look()
 
-		behind := p.behind()
+		behind := p.b.Behind(harnessGroup, p.member(), "in")
 		if len(behind) == 0 && p.inFlight == 0 {
 			return
 		}
@@ -55,25 +54,6 @@ func (p *plan) settle() {
 			return
 		}
 	}
-}
-
-// behind says what is not finished at the broker.
-func (p *plan) behind() []string {
-	var behind []string
-
-	for _, topic := range p.topics() {
-		for _, s := range p.b.StandingsOf(harnessGroup, p.member(), topic) {
-			if c := s.Checkpoint.With(s.Returned...); c.Next != s.End {
-				behind = append(behind, fmt.Sprintf("%s at %v of %d", s.Queue, c, s.End))
-			}
-		}
-	}
-
-	if n := p.b.Delayed(harnessGroup); n > 0 {
-		behind = append(behind, fmt.Sprintf("%d delayed", n))
-	}
-
-	return behind
 }
 
 // stopAll stops every process; what is finished needs no time.

@@ -138,35 +138,7 @@ func (p *plan) step() {
 
 // drawFaults draws what the broker does wrong from now on.
 func (p *plan) drawFaults() consumertest.Faults {
-	rates := func(ops ...consumertest.Op) map[consumertest.Op]float64 {
-		m := make(map[consumertest.Op]float64)
-
-		for _, op := range ops {
-			switch p.rnd.IntN(5) {
-			case 0:
-				m[op] = p.rnd.Float64()
-			case 1:
-				m[op] = 1
-			}
-		}
-
-		return m
-	}
-
-	f := consumertest.Faults{
-		Refuse: rates(consumertest.OpPull, consumertest.OpCommit, consumertest.OpSendBack, consumertest.OpDeadLetter,
-			consumertest.OpFind, consumertest.OpStored, consumertest.OpAssigned, consumertest.OpRelease, consumertest.OpLeave),
-		Lose: rates(consumertest.OpCommit, consumertest.OpSendBack, consumertest.OpDeadLetter, consumertest.OpRelease),
-		Slow: rates(consumertest.OpPull, consumertest.OpCommit, consumertest.OpSendBack, consumertest.OpDeadLetter,
-			consumertest.OpStored, consumertest.OpRelease),
-		Delay:         time.Duration(1+p.rnd.IntN(20000)) * time.Millisecond,
-		PruneOnCommit: p.rnd.IntN(2) == 0,
-	}
-
-	if p.rnd.IntN(2) == 0 {
-		f.Gap = p.rnd.Float64() * 0.3
-		f.Gaps = []int64{1, 3, 100, 1_000_000}
-	}
+	f := consumertest.DrawFaults(p.rnd)
 
 	// A broker that says that nothing is stored makes a group begin where its job says, which is not always the first offset.
 	if p.trouble > 1 && p.rnd.IntN(3) == 0 && p.spec.start.IsFirst() {

@@ -40,6 +40,15 @@ func (c Checkpoint) Finished(o pipeline.Offset) bool {
 	return o < c.Next || ContainsRun(c.Done, o)
 }
 
+// Includes reports whether c calls everything finished that other does.
+func (c Checkpoint) Includes(other Checkpoint) bool {
+	return c.Next >= other.Next && !slices.ContainsFunc(other.Done, func(r Run) bool {
+		from := max(r.From, c.Next)
+
+		return from < r.To && !slices.ContainsFunc(c.Done, func(o Run) bool { return o.From <= from && r.To <= o.To })
+	})
+}
+
 // With returns c with more finished offsets: Next moves over everything that is finished without a break. The runs may
 // come in any order, touch and overlap; neither they nor c are changed or kept.
 func (c Checkpoint) With(done ...Run) Checkpoint {

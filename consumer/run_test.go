@@ -84,3 +84,27 @@ func TestFinishedKnowsTheEdgesOfRuns(t *testing.T) {
 		t.Fatalf("finished %v, want %v", got, want)
 	}
 }
+
+func TestCheckpointIncludesWhatItCallsFinished(t *testing.T) {
+	t.Parallel()
+
+	before := consumer.Checkpoint{Next: 5, Done: []consumer.Run{run(7, 9), run(20, 22)}}
+
+	for name, x := range map[string]struct {
+		after consumer.Checkpoint
+		want  bool
+	}{
+		"itself":       {before, true},
+		"more":         {consumer.Checkpoint{Next: 6, Done: []consumer.Run{run(7, 30)}}, true},
+		"moved over":   {consumer.Checkpoint{Next: 9, Done: []consumer.Run{run(20, 23)}}, true},
+		"moved past":   {consumer.Checkpoint{Next: 22}, true},
+		"goes back":    {consumer.Checkpoint{Next: 4, Done: []consumer.Run{run(5, 22)}}, false},
+		"loses a run":  {consumer.Checkpoint{Next: 9}, false},
+		"loses a part": {consumer.Checkpoint{Next: 5, Done: []consumer.Run{run(7, 9), run(21, 22)}}, false},
+		"has a hole":   {consumer.Checkpoint{Next: 5, Done: []consumer.Run{run(7, 8), run(20, 22)}}, false},
+	} {
+		if got := x.after.Includes(before); got != x.want {
+			t.Errorf("%s: %v, want %v", name, got, x.want)
+		}
+	}
+}
