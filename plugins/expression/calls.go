@@ -31,7 +31,7 @@ func textCall(name string, f func(string) string) func(*Scope, Value) Value {
 			return refuseCall(s, name, v)
 		}
 
-		return ofText(f(v.text))
+		return ofText(f(v.text()))
 	}
 }
 
@@ -66,7 +66,7 @@ func toInt(s *Scope, v Value) Value {
 	case kindFloat:
 		return ofInt(int(v.float()))
 	case kindText:
-		if n, err := strconv.Atoi(v.text); err == nil {
+		if n, err := strconv.Atoi(v.text()); err == nil {
 			return ofInt(n)
 		}
 	}
@@ -80,7 +80,7 @@ func toFloat(s *Scope, v Value) Value {
 	}
 
 	if v.kind == kindText {
-		if x, err := strconv.ParseFloat(v.text, 64); err == nil {
+		if x, err := strconv.ParseFloat(v.text(), 64); err == nil {
 			return ofFloat(x)
 		}
 	}
@@ -90,7 +90,7 @@ func toFloat(s *Scope, v Value) Value {
 
 func length(s *Scope, v Value) Value {
 	if v.kind == kindText {
-		return ofInt(utf8.RuneCountInString(v.text))
+		return ofInt(utf8.RuneCountInString(v.text()))
 	}
 
 	switch all := v.Any().(type) {

@@ -176,7 +176,7 @@ func (c *compiler) compare(n *ast.BinaryNode, left, right eval) eval {
 		}
 	case *ast.StringNode:
 		if n.Operator == "==" || n.Operator == "!=" {
-			return equalText(n.Operator == "==", left, right(nil).text)
+			return equalText(n.Operator == "==", left, right(nil).text())
 		}
 	}
 
@@ -204,7 +204,7 @@ func equalText(wanted bool, left eval, text string) eval {
 	return func(s *Scope) Value {
 		v := left(s)
 
-		return ofBool((v.kind == kindText && v.text == text) == wanted)
+		return ofBool((v.kind == kindText && v.text() == text) == wanted)
 	}
 }
 
@@ -269,7 +269,7 @@ func (c *compiler) matches(n *ast.BinaryNode) eval {
 		case v.kind != kindText:
 			return s.failText("matches does not take " + v.describe())
 		default:
-			return ofBool(pattern.MatchString(v.text))
+			return ofBool(pattern.MatchString(v.text()))
 		}
 	}
 }

@@ -62,7 +62,7 @@ func compare(s *Scope, operator string, a, b Value) order {
 	case a.kind == kindInt && b.kind == kindInt:
 		return orderOf(a.int(), b.int())
 	case a.kind == kindText && b.kind == kindText:
-		return orderOf(a.text, b.text)
+		return orderOf(a.text(), b.text())
 	}
 
 	x, ok := a.number()
@@ -93,7 +93,7 @@ func add(s *Scope, a, b Value) Value {
 	case a.kind == kindInt && b.kind == kindInt:
 		return ofInt(a.int() + b.int())
 	case a.kind == kindText && b.kind == kindText:
-		return ofText(a.text + b.text)
+		return ofText(a.text() + b.text())
 	}
 
 	x, ok := a.number()
@@ -154,7 +154,7 @@ func texts(name string, of func(a, b string) bool) operator {
 		case a.kind != kindText || b.kind != kindText:
 			return refuse(s, name, a, b)
 		default:
-			return ofBool(of(a.text, b.text))
+			return ofBool(of(a.text(), b.text()))
 		}
 	}
 }

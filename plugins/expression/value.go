@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unsafe"
 
 	"github.com/expr-lang/expr/vm/runtime"
 
@@ -11,12 +12,18 @@ import (
 )
 
 // Value is the value of an expression. The zero value is nil.
+//
+// It is laid out like log/slog's: the compiler keeps no more than four words in registers, and values go through many hands.
 type Value struct {
 	kind kind
-	num  uint64 // of a bool, an int or a float
-	text string
-	any  any // what is none of these: an int or a time of other code, a list, a map, or a [document.Value] not yet decoded
+	num  uint64 // a bool, an int or a float, or how long a text is
+	// any is the first byte of a text, or what is none of these: an int or a time of other code, a list, a map, or a
+	// [document.Value] not yet decoded.
+	any any
 }
+
+// firstByte is where a text begins.
+type firstByte *byte
 
 // kind is what a value is: a plain number, so that a switch may name only those that it is for.
 type kind = uint8
@@ -38,9 +45,22 @@ func ofBool(b bool) Value {
 	return Value{kind: kindBool}
 }
 
-func ofInt(n int) Value        { return Value{kind: kindInt, num: uint64(int64(n))} }
-func ofFloat(f float64) Value  { return Value{kind: kindFloat, num: math.Float64bits(f)} }
-func ofText(text string) Value { return Value{kind: kindText, text: text} }
+func ofInt(n int) Value       { return Value{kind: kindInt, num: uint64(int64(n))} }
+func ofFloat(f float64) Value { return Value{kind: kindFloat, num: math.Float64bits(f)} }
+
+func ofText(text string) Value {
+	return Value{kind: kindText, num: uint64(len(text)), any: firstByte(unsafe.StringData(text))} //nolint:gosec // see text
+}
+
+// text returns the text, or the empty one for what is no text.
+func (v Value) text() string {
+	first, ok := v.any.(firstByte)
+	if !ok {
+		return ""
+	}
+
+	return unsafe.String(first, v.num) //nolint:gosec // both are as ofText got them
+}
 
 // of returns the value that a program gave.
 func of(v any) Value {
@@ -119,7 +139,7 @@ func (v Value) Any() any {
 	case kindFloat:
 		return v.float()
 	case kindText:
-		return v.text
+		return v.text()
 	default:
 		if part, ok := v.any.(document.Value); ok {
 			return part.Any()
@@ -136,7 +156,7 @@ func (v Value) Text() (string, error) {
 	case kindNil:
 		return "", nil
 	case kindText:
-		return v.text, nil
+		return v.text(), nil
 	case kindInt:
 		return strconv.Itoa(v.int()), nil
 	default:
@@ -158,7 +178,7 @@ func (v Value) AppendJSON(dst []byte) ([]byte, error) {
 	case kindFloat:
 		return document.AppendFloat(dst, v.float()) //nolint:wrapcheck // says all
 	case kindText:
-		return document.AppendText(dst, v.text), nil
+		return document.AppendText(dst, v.text()), nil
 	default:
 		if part, ok := v.any.(document.Value); ok {
 			return append(dst, part.Raw()...), nil
@@ -175,11 +195,11 @@ func (v Value) describe() string {
 		return "nil"
 	case kindText:
 		const most = 40
-		if len(v.text) > most {
-			return fmt.Sprintf("a text of %d bytes", len(v.text))
+		if len(v.text()) > most {
+			return fmt.Sprintf("a text of %d bytes", len(v.text()))
 		}
 
-		return strconv.Quote(v.text)
+		return strconv.Quote(v.text())
 	case kindOther:
 		if part, ok := v.any.(document.Value); ok {
 			return part.Kind().String()
@@ -208,5 +228,5 @@ func equal(a, b Value) bool {
 		return a.float() == b.float()
 	}
 
-	return a.num == b.num && a.text == b.text
+	return a.num == b.num && a.text() == b.text()
 }
