@@ -20,8 +20,11 @@ type channel struct {
 	// inboxes is one for all lanes of an unordered channel, otherwise one a lane.
 	inboxes []*inbox
 	targets []*channel
+	breaker *breaker
 	// flushing is above zero while half-full batches are to be handed on without waiting.
 	flushing atomic.Int32
+	// until is the latest moment until which a closing queue has waited for the channel, by the clock.
+	until atomic.Int64
 }
 
 // endStage is the number of a channel's sink or gather stage.
@@ -48,6 +51,11 @@ func (c *channel) inboxOf(lane int) *inbox {
 	}
 
 	return c.inboxes[lane]
+}
+
+// holds says whether the breaker keeps a message that has failed.
+func (c *channel) holds(e *entry, err error) bool {
+	return c.breaker.holds(err) && (c.restless.Load() == 0 || !e.t.stale())
 }
 
 // again decides whether a failure of e is retried in place, and how long to wait. attempts counts this one.

@@ -158,6 +158,7 @@ func (t *tracker) close(m *closeSlots) {
 			continue
 		}
 
+		t.allow(m.by)
 		s.become(slotClosing)
 		q.closing = &closing{by: m.by}
 		q.closing.timer = t.sendAfter(time.Duration(max(m.by-t.clock.now(), 0)), &closeDue{q: q})
@@ -188,6 +189,13 @@ func (t *tracker) close(m *closeSlots) {
 
 	for _, s := range m.slots {
 		t.closeIfIdle(s.tracked)
+	}
+}
+
+// allow lets the lanes know until when a closing queue waits for them.
+func (t *tracker) allow(by int64) {
+	for _, c := range t.channels {
+		c.until.Store(max(c.until.Load(), by))
 	}
 }
 

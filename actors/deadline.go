@@ -152,6 +152,10 @@ func (t *tracker) empty(l *lane, failed *report) *lane {
 	l.ch.wake(l.inbox.unread(fresh.parking.putBack(rest, l.ch.spec.Order)))
 
 	for i := range lost {
+		l.noteFailure(&lost[i], stage, lost[i].tries, hung)
+	}
+
+	for i := range lost {
 		t.loseEntry(l, fresh, lost[i], hung, failed)
 	}
 
@@ -172,13 +176,21 @@ func (t *tracker) loseEntry(l, fresh *lane, e entry, hung *pipeline.StageError, 
 	retry := e
 	retry.tries++
 
-	if l.sinking == 0 && l.ch.inPlace {
+	copied := l.sinking == 0 && l.keepsCopy()
+	if copied {
 		// The hung call may still write to the message, so the retry gets the copy that was kept.
 		m := l.spare
 		retry.m = &m
 	}
 
 	fresh.counts.Failed++
+
+	if l.ch.holds(&e, hung) && (copied || l.sinking > 0) {
+		retry.tries--
+		fresh.keep(retry, keyOf(retry.m, l.ch.spec.Order), hung)
+
+		return
+	}
 
 	if delay, again := l.ch.again(&e, hung, attempts, t.clock.now()); again {
 		fresh.counts.Retried++

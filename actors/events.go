@@ -147,6 +147,29 @@ type CommitFailed struct {
 	Err   error
 }
 
+// BreakerOpened says that a channel pauses, because nearly all first attempts of a stage have failed: Failed of Seen. One message
+// is tried after Retry, and then one at a time with growing pauses.
+type BreakerOpened struct {
+	In
+
+	// Stage is "sink" or "gather" for the end of the channel.
+	Channel, Stage string
+	Failed, Seen   int
+	Retry          time.Duration
+	// Err is the last failure.
+	Err error
+}
+
+// BreakerClosed says that a channel goes on, since a message has got through.
+type BreakerClosed struct {
+	In
+
+	Channel, Stage string
+	// Open is how long the channel has paused, Tried how many messages were tried.
+	Open  time.Duration
+	Tried int
+}
+
 // LaneHung says that a call did not return after its deadline; its lane was given up and replaced.
 type LaneHung struct {
 	In

@@ -158,7 +158,7 @@ func TestSinkThatIsDownKeepsBytesInFlightBelowTheLimit(t *testing.T) {
 
 		up.Store(true)
 
-		pass(time.Minute)
+		pass(90 * time.Second) // a minute is the longest pause of the breaker
 		once(t, 0, 60, sink)
 		g.finished()
 	})

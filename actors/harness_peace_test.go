@@ -31,10 +31,9 @@ func (p *plan) heal() {
 
 // settle is I5: it waits until everything is finished and committed, for a bounded time.
 func (p *plan) settle() {
-	const (
-		bound = 15 * time.Minute
-		pause = 5 * time.Second
-	)
+	const pause = 5 * time.Second
+
+	bound := 15*time.Minute + p.paused()
 
 	for waited := time.Duration(0); ; waited += pause {
 		<-time.After(pause)
@@ -54,6 +53,23 @@ func (p *plan) settle() {
 			return
 		}
 	}
+}
+
+// paused is how long breakers may keep what fails for good: each time that one opens for such a message it is patient before a
+// try is an attempt, and tries are at most its longest pause apart.
+func (w *world) paused() time.Duration {
+	var sum time.Duration
+
+	for id := range w.expected {
+		for i := range w.spec.channels {
+			if _, bad := w.poisoned(i, id); bad {
+				b := &w.spec.channels[i].breaker
+				sum += (b.Patience + b.MaxPause) * time.Duration(w.spec.retry.Attempts)
+			}
+		}
+	}
+
+	return sum
 }
 
 // stopAll stops every process; what is finished needs no time.

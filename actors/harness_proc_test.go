@@ -54,7 +54,7 @@ func (p *proc) job() pipeline.Job {
 
 	for i := range s.channels {
 		c := &s.channels[i]
-		channel := pipeline.Channel{Name: c.name, Lanes: c.lanes, Order: c.order, Timeout: c.timeout, Batch: c.batch}
+		channel := pipeline.Channel{Name: c.name, Lanes: c.lanes, Order: c.order, Timeout: c.timeout, Batch: c.batch, Breaker: c.breaker}
 
 		for index := range c.stages {
 			channel.Stages = append(channel.Stages, pipeline.Stage{

@@ -31,10 +31,11 @@ type channelSpec struct {
 	order   pipeline.Order
 	timeout time.Duration
 	// stages are called in order; the first one marks the path with the channel.
-	stages []stageKind
-	batch  pipeline.Batch
-	gather gatherKind
-	routes []routeSpec
+	stages  []stageKind
+	batch   pipeline.Batch
+	breaker pipeline.Breaker
+	gather  gatherKind
+	routes  []routeSpec
 	// behind: what comes here may have been gathered.
 	behind bool
 	fed    int
@@ -151,6 +152,24 @@ func (s *spec) drawChannels(rnd *rand.Rand) {
 	}
 
 	s.drawOrders(rnd)
+
+	for i := range s.channels {
+		s.channels[i].breaker = drawBreaker(rnd)
+	}
+}
+
+// drawBreaker draws a breaker, which is less patient than most, so that a run comes to its end.
+func drawBreaker(rnd *rand.Rand) pipeline.Breaker {
+	if rnd.IntN(4) == 0 {
+		return pipeline.Breaker{Off: true}
+	}
+
+	pause := time.Duration(1+rnd.IntN(3000)) * time.Millisecond
+
+	return pipeline.Breaker{
+		Ratio: 0.5 + rnd.Float64()/2, Window: 4 + rnd.IntN(20), Pause: pause, MaxPause: pause * time.Duration(1+rnd.IntN(4)),
+		Patience: time.Duration(1+rnd.IntN(40)) * time.Second,
+	}
 }
 
 // drawEnd gives a channel its routes, and sees to it that every later channel is fed by an earlier one.

@@ -50,8 +50,8 @@ func (w *world) draw(channel, stage int, path string) (deed, uint64) {
 	id, _, _ := strings.Cut(path, "/")
 	h := w.hash("deed", site, turn)
 
-	if p := w.hash("poison", id); stage > 0 && p%1000 < w.spec.poison && p>>10%uint64(len(w.spec.channels)) == uint64(channel) {
-		return []deed{deedFail, deedReject, deedPanic}[p>>20%3], h
+	if d, bad := w.poisoned(channel, id); bad && stage > 0 {
+		return d, h
 	}
 
 	if !w.faulty.Load() {
@@ -70,6 +70,14 @@ func (w *world) draw(channel, stage int, path string) (deed, uint64) {
 	}
 
 	return deedWork, h >> 20
+}
+
+// poisoned returns what a message does in a channel every time, if it is one that fails for good there.
+func (w *world) poisoned(channel int, id string) (deed, bool) {
+	p := w.hash("poison", id)
+
+	return []deed{deedFail, deedReject, deedPanic}[p>>20%3],
+		p%1000 < w.spec.poison && p>>10%uint64(len(w.spec.channels)) == uint64(channel)
 }
 
 // do carries a deed out; it returns a nil error when the call goes on to its work.

@@ -178,6 +178,38 @@ func (p *parking) due(now int64, dst []entry) int {
 	return n
 }
 
+// longest moves to dst the entry that has been due for the longest, if one is due by now.
+func (p *parking) longest(now int64, dst []entry) int {
+	best, of := -1, orderKey{}
+	due := now + 1
+
+	for i := range p.parked {
+		if p.parked[i].due < due {
+			best, due = i, p.parked[i].due
+		}
+	}
+
+	for key, h := range p.holds {
+		if len(h.line) > 0 && h.line[0].due < due {
+			best, of, due = -1, key, h.line[0].due
+		}
+	}
+
+	switch h := p.holds[of]; {
+	case due > now:
+		return 0
+	case best >= 0:
+		dst[0] = p.parked[best].entry
+		p.parked = slices.Delete(p.parked, best, best+1)
+	default:
+		dst[0] = h.line[0].entry
+		h.line = slices.Delete(h.line, 0, 1)
+		p.tidy(of, h)
+	}
+
+	return 1
+}
+
 // next returns when the earliest parked entry is due; ok is false when there is none.
 func (p *parking) next() (due int64, ok bool) {
 	at := func(d int64) {

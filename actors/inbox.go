@@ -127,6 +127,19 @@ func (b *inbox) take(l *lane, dst []entry) (int, *lane) {
 	return k, b.rouse()
 }
 
+// rest notes l as idle when nothing waits; it returns false when something does.
+func (b *inbox) rest(l *lane) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	if b.n == 0 && !l.idle {
+		b.idle = append(b.idle, l)
+		l.idle = true
+	}
+
+	return b.n == 0
+}
+
 // remove takes out every waiting entry that match picks and returns them.
 func (b *inbox) remove(match func(*entry) bool) []entry {
 	b.mu.Lock()

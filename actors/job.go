@@ -61,6 +61,7 @@ func (j *job) wire() {
 			}
 		}
 
+		c.breaker = newBreaker(c)
 		j.channels[i] = c
 	}
 

@@ -96,6 +96,16 @@ type lane struct {
 	timer   *time.Timer
 	// idle: the lane is on its inbox's list of idle lanes. Guarded by the inbox.
 	idle bool
+	// waits is the lane's place among those that wait for the breaker.
+	waits standing
+	// trying: the present turn tries one message for the breaker. The tracker reads it when it has fenced the lane.
+	trying bool
+	// misses is how often each stage has failed, accepted what the end of the channel has taken. told is what the breaker was
+	// last told of the stages, in its watch number toldIn; it belongs to the lane and is used below the breaker's mutex.
+	misses   []int64
+	accepted int64
+	told     []int64
+	toldIn   uint64
 }
 
 // callContext is a context with the function that ends it.
@@ -119,7 +129,9 @@ type missed struct {
 	stage int32
 	tries int32
 	delay time.Duration
-	err   *pipeline.StageError
+	// held: the breaker keeps it, without a delay.
+	held bool
+	err  *pipeline.StageError
 	// came is its number, by Chain.Came.
 	came int
 }
@@ -155,6 +167,7 @@ func newLane(ctx context.Context, c *channel, num int) *lane {
 	l := &lane{
 		ch: c, num: num, inbox: c.inboxOf(num), parent: ctx, want: 1,
 		routed: make([][]entry, len(c.targets)), report: newReport(),
+		misses: make([]int64, c.endStage()), told: make([]int64, c.endStage()),
 	}
 	l.labels = labelsOf(l)
 	l.renew()
@@ -248,6 +261,14 @@ func (l *lane) loop() {
 			return
 		}
 
+		if l.ch.breaker.open() {
+			if !l.gated() {
+				return
+			}
+
+			continue
+		}
+
 		if flood {
 			l.linger()
 		}
@@ -314,6 +335,11 @@ func (l *lane) arm() {
 		}
 	}
 
+	l.alarm(at, ok)
+}
+
+// alarm sets the timer, or stops it.
+func (l *lane) alarm(at int64, ok bool) {
 	switch {
 	case !ok && l.timer != nil:
 		l.timer.Stop()

@@ -10,7 +10,11 @@ import (
 // endTurn hands on what a turn has produced: batches to the sink or the gather stage, outputs to their routes, finished
 // messages to the tracker. It returns false when the lane was fenced.
 func (l *lane) endTurn() bool {
-	for len(l.pending) > 0 && l.batchReady() {
+	if l.ch.breaker.watches() {
+		l.ch.breaker.heed(l)
+	}
+
+	for len(l.pending) > 0 && l.batchReady() && !l.endGated() {
 		if l.stopping() {
 			l.abandon()
 
@@ -19,6 +23,10 @@ func (l *lane) endTurn() bool {
 
 		if !l.handOn() {
 			return false
+		}
+
+		if l.triesEnd() {
+			break
 		}
 	}
 
@@ -79,7 +87,7 @@ func (l *lane) tell() {
 func (l *lane) batchReady() bool {
 	b := &l.ch.spec.Batch
 
-	return b.Every == 0 || l.ch.flushing.Load() > 0 ||
+	return b.Every == 0 || l.triesEnd() || l.ch.flushing.Load() > 0 ||
 		len(l.pending) >= b.Messages || b.Bytes > 0 && l.pendingBytes >= b.Bytes ||
 		l.ch.clock.now()-l.pendingSince >= int64(b.Every)
 }
@@ -142,6 +150,10 @@ func (l *lane) batchLen() int {
 	b := &l.ch.spec.Batch
 	n := min(len(l.pending), b.Messages)
 
+	if l.triesEnd() {
+		return min(n, 1)
+	}
+
 	if b.Bytes == 0 {
 		return n
 	}
@@ -166,19 +178,26 @@ func (l *lane) settleBatch(n int, err error) {
 		partial, _ = errors.AsType[*pipeline.BatchError](err)
 	}
 
+	failed := func(i int) error {
+		if partial != nil {
+			return partial.Failed[i]
+		}
+
+		return err
+	}
+
+	if err != nil || l.trying || l.ch.breaker.watches() {
+		l.noteBatch(n, failed)
+	}
+
 	gathered, heldBack := l.gatherBuffer(n), false
 
 	for i := range n {
 		e := &l.pending[i]
 
-		failed := err
-		if partial != nil {
-			failed = partial.Failed[i]
-		}
-
-		switch {
-		case failed != nil:
-			l.settleFailedEnd(e, failed)
+		switch failure := failed(i); {
+		case failure != nil:
+			l.settleFailedEnd(e, failure)
 		case l.behind(e):
 			heldBack = true
 		case l.gather != nil:
@@ -301,6 +320,14 @@ func (l *lane) settleFailedEnd(e *entry, err error) {
 
 	if failed.Stack != nil {
 		l.counts.Panics++
+	}
+
+	if l.ch.holds(e, failed) {
+		l.mu.Lock()
+		l.keep(*e, keyOf(e.m, l.ch.spec.Order), failed)
+		l.mu.Unlock()
+
+		return
 	}
 
 	delay, again := l.ch.again(e, failed, attempts, l.ch.clock.now())

@@ -25,7 +25,7 @@ func (l *lane) turn(n int) bool {
 
 		l.pos++
 
-		if l.pos%clockEvery == 0 && l.pos < n && (l.stopping() || l.ch.clock.now()-start > int64(turnLimit)) {
+		if l.pos < n && l.endsEarly(start) {
 			l.leave(l.work[l.pos:])
 
 			break
@@ -42,6 +42,15 @@ func (l *lane) turn(n int) bool {
 	clear(l.grab[:n]) // an idle lane keeps no messages alive
 
 	return l.endTurn()
+}
+
+// endsEarly says whether what the turn has not begun is to wait: the turn is slow, or the breaker has opened.
+func (l *lane) endsEarly(start int64) bool {
+	if l.pos%clockEvery == 0 && (l.stopping() || l.ch.clock.now()-start > int64(turnLimit)) {
+		return true
+	}
+
+	return len(l.missed) > 0 && l.ch.breaker.open()
 }
 
 // leave puts back what was taken up and not begun.
@@ -79,13 +88,13 @@ func (l *lane) runOne(e *entry, start int64) bool {
 		return true
 	}
 
-	if l.ch.inPlace {
-		if !l.mayRun(e) {
-			l.word.skip()
+	if l.ch.inPlace && !l.mayRun(e) {
+		l.word.skip()
 
-			return true
-		}
+		return true
+	}
 
+	if l.keepsCopy() {
 		l.spare = *e.m
 		l.spare.Props = maps.Clone(e.m.Props)
 	}
@@ -108,6 +117,9 @@ func (l *lane) runOne(e *entry, start int64) bool {
 
 	return true
 }
+
+// keepsCopy says whether a message that hangs is tried again in place, and so must be copied before.
+func (l *lane) keepsCopy() bool { return l.ch.inPlace || l.trying }
 
 // mayRun keeps the order of an ordered channel: an entry whose key is held back lines up behind it.
 func (l *lane) mayRun(e *entry) bool {
@@ -205,16 +217,29 @@ func (l *lane) failed(stage int, m *pipeline.Message, err *pipeline.StageError, 
 		return false
 	}
 
-	delay, again := l.ch.again(e, err, e.t.record().delivery+int(tries), now)
-	if !again {
+	if _, state := l.word.look(); state == laneFenced {
 		return false
+	}
+
+	l.misses[stage]++
+	l.noteFailure(e, int32(stage), tries, err)
+
+	held := l.ch.holds(e, err)
+
+	delay, again := l.ch.again(e, err, e.t.record().delivery+int(tries), now)
+	if !again && !held {
+		return false
+	}
+
+	if !held {
+		tries++
 	}
 
 	// What the failed call has emitted before it failed would run beside what the next call emits.
 	l.outs = slices.DeleteFunc(l.outs, func(o out) bool { return o.came > since })
 	l.missed = slices.DeleteFunc(l.missed, func(m missed) bool { return m.came > since })
 	l.missed = append(l.missed, missed{
-		m: m, stage: int32(stage), tries: tries + 1, delay: delay, err: err, came: l.chain.Came(),
+		m: m, stage: int32(stage), tries: tries, delay: delay, held: held, err: err, came: l.chain.Came(),
 	})
 
 	return true
@@ -315,14 +340,22 @@ func (l *lane) parkMissed(e *entry) {
 
 	for _, m := range l.missed {
 		l.counts.Failed++
-		l.counts.Retried++
 
 		if m.err.Stack != nil {
 			l.counts.Panics++
 		}
 
 		again := entry{m: m.m, t: e.t, stage: m.stage, tries: m.tries, since: e.since, seq: e.seq}
-		l.park(again, keyOf(&l.spare, l.ch.spec.Order), m.delay, m.err)
+		key := keyOf(&l.spare, l.ch.spec.Order)
+
+		if m.held {
+			l.keep(again, key, m.err)
+
+			continue
+		}
+
+		l.counts.Retried++
+		l.park(again, key, m.delay, m.err)
 	}
 }
 
@@ -331,7 +364,11 @@ func (l *lane) park(e entry, key orderKey, delay time.Duration, err *pipeline.St
 	now := l.ch.clock.now()
 	due := now + int64(delay)
 	l.ch.attempts.note(e.t, e.t.record().delivery+int(e.tries)-1, now, l.ch.clock, err)
+	l.shelve(e, key, due, err)
+}
 
+// shelve puts an entry into the parking. The caller holds mu.
+func (l *lane) shelve(e entry, key orderKey, due int64, err *pipeline.StageError) {
 	if l.ch.spec.Order == pipeline.OrderNone {
 		l.parking.add(e, due, err)
 

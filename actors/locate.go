@@ -84,6 +84,8 @@ func (t *tracker) locateWaiting(b *Blocking, target *tally) bool {
 					b.Lane, b.Next = i, "its lane takes it up, in its turn"
 				}
 
+				c.breaker.keeps(b, 0)
+
 				return false
 			})
 
@@ -135,42 +137,24 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 		return true
 	}
 
-	locateRetry := func(p *parked) {
-		place("is retried later", p.stage)
+	if p, first := l.parking.find(target); p != nil {
 		b.Attempt += int(p.tries)
 
-		if p.err != nil {
-			b.LastError = p.err.Error()
-		}
+		if first {
+			place("is retried later", p.stage)
+			next("it is tried again in place", p.due)
 
-		next("it is tried again in place", p.due)
-	}
-
-	for i := range l.parking.parked {
-		if p := &l.parking.parked[i]; p.t.standsFor(target) {
-			locateRetry(p)
-
-			return true
-		}
-	}
-
-	for _, h := range l.parking.holds {
-		for i := range h.line {
-			p := &h.line[i]
-
-			switch {
-			case !p.t.standsFor(target):
-				continue
-			case i == 0:
-				locateRetry(p)
-			default:
-				place("waits behind its key", p.stage)
-				b.Attempt += int(p.tries)
-				b.Next = "it runs after the earlier message of its key, which is retried"
+			if p.err != nil {
+				b.LastError = p.err.Error()
 			}
-
-			return true
+		} else {
+			place("waits behind its key", p.stage)
+			b.Next = "it runs after the earlier message of its key, which is retried"
 		}
+
+		l.ch.breaker.keeps(b, p.due)
+
+		return true
 	}
 
 	for i := range l.waiting {
@@ -178,11 +162,34 @@ func (t *tracker) locateInLane(b *Blocking, w *watched, target *tally) bool {
 			place("waits in a batch", l.ch.endStage())
 			next("the batch is handed on when it is full, or by then", l.waitingSince+int64(l.ch.spec.Batch.Every))
 
+			if l.ch.breaker.openAt(l.ch.endStage()) {
+				l.ch.breaker.keeps(b, 0)
+			}
+
 			return true
 		}
 	}
 
 	return false
+}
+
+// find returns where a message is parked, and whether it is the first that has to wait there; nil when it is not.
+func (p *parking) find(target *tally) (found *parked, first bool) {
+	for i := range p.parked {
+		if p.parked[i].t.standsFor(target) {
+			return &p.parked[i], true
+		}
+	}
+
+	for _, h := range p.holds {
+		for i := range h.line {
+			if h.line[i].t.standsFor(target) {
+				return &h.line[i], i == 0
+			}
+		}
+	}
+
+	return nil, false
 }
 
 // locateRunning looks at what a lane has taken up. The caller holds the lane's mu.

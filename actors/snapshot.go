@@ -77,7 +77,7 @@ type Blocking struct {
 	Attempts int `json:"attempts"`
 	// Doing says what the message does: "runs", "waits for a lane", "waits in a batch", "is retried later",
 	// "waits behind its key", "goes back to the broker", "goes to the dead letters", "is left to the next owner",
-	// "is on its way between two actors".
+	// "waits for what is down", "is on its way between two actors".
 	Doing string `json:"doing"`
 	// Channel, Lane and Stage say where; Lane is -1 where it is not a certain one.
 	Channel string `json:"channel,omitempty"`
@@ -87,6 +87,8 @@ type Blocking struct {
 	Since time.Time `json:"since,omitzero"`
 	// Expired: the call has run past its deadline, and does not heed that yet.
 	Expired bool `json:"expired,omitempty"`
+	// Breaker says what is down, for a message that waits for it.
+	Breaker *BreakerStatus `json:"breaker,omitempty"`
 	// LastError is the last failure or refusal; empty when there was none.
 	LastError string `json:"lastError,omitempty"`
 	// Next says what happens next, and NextAt when, if that is known.
@@ -102,14 +104,32 @@ type Blocking struct {
 type ChannelStatus struct {
 	Name string `json:"name"`
 	// Waiting is how many messages wait for a lane.
-	Waiting int          `json:"waiting"`
-	Lanes   []LaneStatus `json:"lanes"`
+	Waiting int `json:"waiting"`
+	// Breaker says why the channel pauses; nil when it does not. Opened is how often it has.
+	Breaker *BreakerStatus `json:"breaker,omitempty"`
+	Opened  int64          `json:"breakerOpened,omitempty"`
+	Lanes   []LaneStatus   `json:"lanes"`
 	// Counts are the sum over the lanes.
 	Counts LaneCounts `json:"counts"`
 	// Plugins are what plugins have counted themselves; see [Snapshot.AddCounts].
 	Plugins []PluginCounts `json:"plugins,omitempty"`
 
 	meters []meter
+}
+
+// BreakerStatus is why a channel pauses; see [pipeline.Breaker].
+type BreakerStatus struct {
+	// Stage is where it has opened, Since when; "sink" or "gather" is the end of the channel.
+	Stage string    `json:"stage"`
+	Since time.Time `json:"since"`
+	// Failed of the last Seen attempts had failed then.
+	Failed int `json:"failed"`
+	Seen   int `json:"seen"`
+	// Tried is how many messages were tried since.
+	Tried     int    `json:"tried"`
+	LastError string `json:"lastError"`
+	// NextAt is when the next one is tried; zero while one is.
+	NextAt time.Time `json:"nextAt,omitzero"`
 }
 
 // LaneStatus is the state of one lane.

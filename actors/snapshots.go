@@ -134,6 +134,7 @@ func (t *tracker) queueStatus(q *tracked, s *QueueStatus) {
 
 func (t *tracker) channelStatus(c *channel, now int64) ChannelStatus {
 	s := ChannelStatus{Name: c.spec.Name, Lanes: []LaneStatus{}}
+	s.Breaker, s.Opened = c.breaker.status()
 
 	for _, in := range c.inboxes {
 		s.Waiting += in.size()

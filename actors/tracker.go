@@ -125,6 +125,8 @@ func (t *tracker) receive(c actor.Context) {
 		t.passed(m)
 	case *own:
 		t.own(m)
+	case *breakerMoved:
+		t.breakerMoved(m.event)
 	case *laneReplaced:
 		t.lanes = append(t.lanes, &watched{lane: m.lane})
 	case deadlineTick:

@@ -41,6 +41,8 @@ type link struct {
 	name  string
 	stage Transform
 	emit  Emit
+	// calls is how often the stage was called.
+	calls int64
 }
 
 var errNilMessage = errors.New("emitted a nil message")
@@ -164,6 +166,9 @@ func (c *Chain) Run(ctx context.Context, m *Message, from int) error {
 // Came returns the number of what is coming of the present run, for the hooks: it grows with each call of Out and Failed.
 func (c *Chain) Came() int { return c.came }
 
+// Calls returns how often a stage was called.
+func (c *Chain) Calls(stage int) int64 { return c.links[stage].calls }
+
 // At returns the number of the stage that is running or ran last. Safe to call from any goroutine.
 func (c *Chain) At() int { return int(c.at.get()) }
 
@@ -171,6 +176,7 @@ func (c *Chain) At() int { return int(c.at.get()) }
 func (l *link) run(m *Message) (err error) {
 	c := l.chain
 	c.at.set(int32(l.index))
+	l.calls++
 	since, returned := c.came, false
 
 	defer func() {

@@ -70,6 +70,8 @@ type Channel struct {
 	Order Order
 	// Timeout is how long a lane may work at one message (or a sink at one batch) before it is given up; 0 means 30 s.
 	Timeout time.Duration
+	// Breaker says when the channel pauses because something that it depends on is down; the zero value is on.
+	Breaker Breaker
 	// Stages are called one after the other for each message. None is allowed.
 	Stages []Stage
 	// Batch says how messages are collected for Sink or Gather.

@@ -93,6 +93,8 @@ func channelWithDefaults(c Channel) Channel {
 		c.Timeout = defaultTimeout
 	}
 
+	c.Breaker = c.Breaker.withDefaults()
+
 	if c.Gather != nil {
 		gather := *c.Gather
 		if gather.Name == "" {

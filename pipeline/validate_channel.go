@@ -26,6 +26,7 @@ func (c *checker) checkChannel(i int) {
 	}
 
 	c.checkNotNegative(c.at(i, "timeout"), int64(channel.Timeout))
+	c.checkBreaker(i)
 	c.checkStages(i)
 	c.checkBatch(i)
 	c.checkEnd(i)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/millrace/millrace/actors"
@@ -21,6 +22,8 @@ const (
 	InBatch Cause = "in-batch"
 	// RetryInPlace: it has failed and is tried again where it is.
 	RetryInPlace Cause = "retry-in-place"
+	// BreakerOpen: nearly everything fails at a stage or a sink, so the channel pauses and tries one message at a time.
+	BreakerOpen Cause = "breaker-open"
 	// BehindKey: an earlier message of its key is tried again.
 	BehindKey Cause = "behind-key"
 	// SendBackRefused: it has failed, and the broker does not take it back, or has not yet.
@@ -132,6 +135,10 @@ func causeOfMessage(b *actors.Blocking) (Cause, string) {
 		return InBatch, "a message waits in a batch" + at
 	case "is retried later":
 		return RetryInPlace, "a message has failed and is tried again" + at
+	case actors.WaitsForBreaker:
+		return BreakerOpen, fmt.Sprintf("%d of %d first attempts of stage %s%s have failed, so the channel pauses since %s "+
+			"and tries one message at a time: %s", b.Breaker.Failed, b.Breaker.Seen, b.Breaker.Stage, at,
+			b.Breaker.Since.UTC().Format(time.RFC3339), b.Breaker.LastError)
 	case "waits behind its key":
 		return BehindKey, "a message waits behind an earlier one of its key" + at
 	case "goes back to the broker":

@@ -115,6 +115,16 @@ func channelMetrics(labels []string) []metric[*actors.ChannelStatus] {
 			func(c *actors.ChannelStatus) float64 { return float64(c.Waiting) }),
 		describe("channel_lanes", "Lanes.", prometheus.GaugeValue, labels,
 			func(c *actors.ChannelStatus) float64 { return float64(len(c.Lanes)) }),
+		describe("channel_breaker_open", "1 while the channel pauses because nearly everything fails at a stage.",
+			prometheus.GaugeValue, labels, func(c *actors.ChannelStatus) float64 {
+				if c.Breaker != nil {
+					return 1
+				}
+
+				return 0
+			}),
+		describe("channel_breaker_opened_total", "How often the channel has paused for that.", prometheus.CounterValue, labels,
+			func(c *actors.ChannelStatus) float64 { return float64(c.Opened) }),
 	}
 
 	for _, m := range []struct {

@@ -96,6 +96,26 @@ func waysOfMessages(open chan struct{}) map[admin.Cause]way {
 			},
 		},
 		admin.BehindKey: {queues: 2, come: comeBehindKey},
+		admin.BreakerOpen: {
+			queues: 1,
+			come: func(w *world) {
+				w.publish(30)
+				w.run(w, job(pipeline.Channel{Name: "work", Order: pipeline.OrderByKey, Stages: []pipeline.Stage{
+					failing(func(*pipeline.Message) bool { return true }, errBroken),
+				}}), actors.Options{})
+				pass(20 * time.Second)
+			},
+			check: func(t *testing.T, q *admin.Why) {
+				t.Helper()
+				messageIs(actors.WaitsForBreaker, 0)(t, q)
+
+				b := q.Blocking.Breaker
+				if b == nil || b.Stage != "picky" || b.Failed != 10 || b.Seen != 10 || b.Tried == 0 || b.NextAt.IsZero() ||
+					!strings.Contains(b.LastError, errBroken.Error()) || !strings.Contains(q.Because, b.LastError) {
+					t.Errorf("breaker %+v, because %q", b, q.Because)
+				}
+			},
+		},
 	}
 }
 

@@ -56,7 +56,7 @@ func (d *decoder) channel(j *Job, i int, e entry) {
 	}
 
 	f := d.fields(e.value, fmt.Sprintf("channel %q", e.key),
-		"lanes", "order", "timeout", "stages", "batch", "gather", "routes", "sink")
+		"lanes", "order", "timeout", "breaker", "stages", "batch", "gather", "routes", "sink")
 	c := pipeline.Channel{Name: e.key, Lanes: f.integer("lanes", 1, maxLanes), Timeout: f.duration("timeout")}
 
 	switch order := f.oneOf("order", "none", "key", "queue"); order {
@@ -68,10 +68,14 @@ func (d *decoder) channel(j *Job, i int, e entry) {
 		c.Order = pipeline.OrderByQueue
 	}
 
-	for _, key := range []string{"order", "batch", "gather", "routes", "sink"} {
+	for _, key := range []string{"order", "breaker", "batch", "gather", "routes", "sink"} {
 		if n := e.value.get(key); n != nil {
 			j.at[at(i, key)] = n.at
 		}
+	}
+
+	if n := f.get("breaker"); n != nil {
+		c.Breaker = d.breaker(n)
 	}
 
 	if n := f.get("batch"); n != nil {

@@ -93,6 +93,12 @@ func ChannelKeys() []plugins.Option {
 			Name: "timeout", Type: typeDuration, Default: "30s",
 			Help: "How long a message may be worked on, or a batch be written, before it is given up.",
 		},
+		{
+			Name: "breaker", Type: typeOptions, Default: "on", Options: breakerKeys(),
+			Help: "When the channel pauses because nearly everything fails at a stage or the sink, as it does when what they " +
+				"need is down: one message at a time is tried, and nothing goes to the dead letters. " +
+				"It may also be off or on alone.",
+		},
 		{Name: "stages", Type: typeStage, List: true, Help: "What is done with each message, one after the other."},
 		{
 			Name: "batch", Type: typeOptions, Help: "How messages are collected for the sink or the gather.",

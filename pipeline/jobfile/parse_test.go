@@ -302,3 +302,34 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestBreakerIsItsModeOrATable(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]pipeline.Breaker{
+		"off":           {Off: true},
+		"{ mode: off }": {Off: true},
+		"on":            {},
+		"{ ratio: 0.5, window: 10, pause: 2s, max_pause: 5m, patience: 8h }": {
+			Ratio: 0.5, Window: 10, Pause: 2 * time.Second, MaxPause: 5 * time.Minute, Patience: 8 * time.Hour,
+		},
+	} {
+		f, err := parse(t, head+"channels: { a: { breaker: "+text+", sink: discard } }")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+
+			continue
+		}
+
+		job, err := f.Jobs[0].Build(plugins.Env{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+
+			continue
+		}
+
+		if got := job.Channels[0].Breaker; got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+}

@@ -193,6 +193,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 		"retry: " + wrong:                                             names(jobfile.Keys(), "retry"),
 		"channels: { a: " + wrong + " }":                              names(jobfile.ChannelKeys()),
 		"channels: { a: { batch: " + wrong + " } }":                   names(jobfile.ChannelKeys(), "batch"),
+		"channels: { a: { breaker: " + wrong + " } }":                 names(jobfile.ChannelKeys(), "breaker"),
 		"channels: { a: { routes: [ " + wrong + " ] } }":              names(jobfile.RouteKeys()),
 		"broker: { embedded: " + wrong + " }":                         names(jobfile.EmbeddedKeys()),
 		"broker: { rocketmq: " + wrong + " }":                         names(jobfile.RocketMQKeys()),

@@ -93,6 +93,11 @@ func explainMessage(b *actors.Blocking, now time.Time, add func(what, format str
 
 	add("held by", "%s", doing)
 
+	if s := b.Breaker; s != nil {
+		add("paused", "since %s, as %d of %d first attempts of stage %q had failed; %d tried since",
+			s.Since.UTC().Format(time.RFC3339), s.Failed, s.Seen, s.Stage, s.Tried)
+	}
+
 	if len(b.Stack) > 0 {
 		add("", "  %s", strings.Join(b.Stack[:min(len(b.Stack), shownFrames)], " ← "))
 	}
