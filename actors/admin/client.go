@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,19 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
+
+	"github.com/millrace/millrace/pipeline"
+)
+
+// What is wrong with an endpoint that a [Client] asks.
+var (
+	// ErrUnreachable is returned when nobody answers there.
+	ErrUnreachable = errors.New("admin: the endpoint cannot be reached")
+	// ErrToken is returned when the endpoint needs a token, and there is none or another one.
+	ErrToken = errors.New("admin: the endpoint needs its token")
+	// ErrNotMillrace is returned when something else answers there.
+	ErrNotMillrace = errors.New("admin: what answers is no admin endpoint of millrace")
 )
 
 // Client asks an endpoint. It is safe for concurrent use as its fields are not changed.
@@ -27,20 +41,80 @@ const maxAnswer = 64 << 20
 func (c *Client) Status(ctx context.Context, job string) (*Status, error) {
 	s := new(Status)
 
-	return s, c.get(ctx, "/api/v1/status", url.Values{jobKey: {job}}, s)
+	err := c.get(ctx, "/api/v1/status", url.Values{jobKey: {job}}, s)
+	if err == nil && s.Jobs == nil {
+		err = ErrNotMillrace
+	}
+
+	return s, err
 }
 
 // Why returns why queues are where they are: those that are named, by themselves or by their topic, or all.
 func (c *Client) Why(ctx context.Context, queues ...string) (*Answers, error) {
 	a := new(Answers)
 
-	return a, c.get(ctx, "/api/v1/why", url.Values{"queue": queues}, a)
+	err := c.get(ctx, "/api/v1/why", url.Values{queueKey: queues}, a)
+	if err == nil && a.Jobs == nil {
+		err = ErrNotMillrace
+	}
+
+	return a, err
 }
 
-func (c *Client) get(ctx context.Context, path string, query url.Values, receive any) (err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+path+"?"+query.Encode(), http.NoBody)
+// Pause stops pulling from a queue; why is shown to those who ask why it stands.
+func (c *Client) Pause(ctx context.Context, job string, q pipeline.Queue, why string) error {
+	return c.change(ctx, job, "pause", Change{Queue: q, Why: why})
+}
+
+// Resume takes a pause back.
+func (c *Client) Resume(ctx context.Context, job string, q pipeline.Queue) error {
+	return c.change(ctx, job, "resume", Change{Queue: q})
+}
+
+// Seek makes a queue go on at another offset. It returns when the offset is committed.
+func (c *Client) Seek(ctx context.Context, job string, q pipeline.Queue, o pipeline.Offset) error {
+	return c.change(ctx, job, "seek", Change{Queue: q, Offset: &o})
+}
+
+// Drain begins the end of a job and does not wait for it. A budget of 0 means the job's own.
+func (c *Client) Drain(ctx context.Context, job string, budget time.Duration) error {
+	var change Change
+	if budget > 0 {
+		change.Budget = budget.String()
+	}
+
+	return c.change(ctx, job, "drain", change)
+}
+
+func (c *Client) change(ctx context.Context, job, what string, change Change) error {
+	body, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("admin: %w", err)
+	}
+
+	var done Done
+
+	err = c.ask(ctx, http.MethodPost, "/api/v1/jobs/"+url.PathEscape(job)+"/"+what, bytes.NewReader(body), &done)
+	if err == nil && !done.Done {
+		err = ErrNotMillrace
+	}
+
+	return err
+}
+
+func (c *Client) get(ctx context.Context, path string, query url.Values, receive any) error {
+	return c.ask(ctx, http.MethodGet, path+"?"+query.Encode(), http.NoBody, receive)
+}
+
+// ask makes a request, and reads its answer.
+func (c *Client) ask(ctx context.Context, method, path string, body io.Reader, receive any) (err error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.Base+path, body)
+	if err != nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+
+	if method != http.MethodGet {
+		request.Header.Set("Content-Type", "application/json")
 	}
 
 	if c.Token != "" {
@@ -54,7 +128,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, receive
 
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("admin: %w", err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
@@ -62,17 +136,31 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, receive
 	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
 
 	if response.StatusCode != http.StatusOK {
-		var p Problem
-		if err := decoder.Decode(&p); err != nil || p.Error == "" {
-			p.Error = "the endpoint answers " + response.Status
-		}
-
-		return errors.New(p.Error)
+		return refusal(response, decoder)
 	}
 
-	if err := decoder.Decode(receive); err != nil {
-		return fmt.Errorf("admin: the answer: %w", err)
+	err = decoder.Decode(receive)
+
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil, errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("admin: the answer breaks off: %w", err)
+	default:
+		return fmt.Errorf("%w: %w", ErrNotMillrace, err)
+	}
+}
+
+// refusal returns what an answer without success says.
+func refusal(response *http.Response, decoder *json.Decoder) error {
+	var p Problem
+	if err := decoder.Decode(&p); err != nil || p.Error == "" {
+		return fmt.Errorf("%w: it answers %s", ErrNotMillrace, response.Status)
 	}
 
-	return nil
+	if response.StatusCode == http.StatusUnauthorized {
+		return fmt.Errorf("%w: %s", ErrToken, p.Error)
+	}
+
+	return errors.New(p.Error)
 }

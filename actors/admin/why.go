@@ -36,6 +36,10 @@ type Why struct {
 	// Cause is one of a few words, which docs/why.md lists; Because says it in a sentence.
 	Cause   Cause  `json:"cause"`
 	Because string `json:"because"`
+	// Since is since when that is so, Then what happens next, and ThenAt when, as far as known; a queue that moves has none.
+	Since  time.Time `json:"since,omitzero"`
+	Then   string    `json:"then,omitempty"`
+	ThenAt time.Time `json:"thenAt,omitzero"`
 	// Lanes are the ones that a message waits for which waits for a lane.
 	Lanes []actors.LaneStatus `json:"lanes,omitempty"`
 }
@@ -121,6 +125,8 @@ func Explain(s *actors.Snapshot) JobWhy {
 	for i := range s.Queues {
 		q := Why{QueueStatus: s.Queues[i]}
 		q.Cause, q.Because = causeOf(&q.QueueStatus, s.At)
+		o := outlookOf(&q.QueueStatus, q.Cause)
+		q.Since, q.Then, q.ThenAt = o.since, o.then, o.thenAt
 		q.Stands = q.Cause != Moves && q.Cause != NoMessages
 		q.Lanes = awaited(s, q.Blocking)
 		w.Queues = append(w.Queues, q)

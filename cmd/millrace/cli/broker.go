@@ -98,7 +98,7 @@ func (a *app) directory(named string) (string, error) {
 	dir, r, err := a.brokerOf(named)
 	if err == nil && r != nil {
 		err = fmt.Errorf("%s is RocketMQ, and jobs on it are not asked by way of the broker; "+
-			"start them with `millrace run --admin ADDRESS` and ask there", named)
+			"start them with `millrace run --admin ADDRESS` and ask there with --admin ADDRESS", named)
 	}
 
 	return dir, err

@@ -38,7 +38,7 @@ func progressLines(s, before *actors.Snapshot, took time.Duration, detail bool) 
 			s.Job, s.State, number(s.Counts.Admitted), number(done(s)), number(inFlight), number(lag))
 	}
 
-	if perSecond := float64(done(s)-doneBefore) / max(lasted.Seconds(), 1e-3); lag > 0 && perSecond > 0 {
+	if perSecond := float64(done(s)-doneBefore) / max(lasted.Seconds(), 1e-3); lag > 0 && perSecond > 0 && lasted > 0 {
 		line += " (~" + clockTime(time.Duration(float64(lag)/perSecond*float64(time.Second))) + ")"
 	}
 
@@ -121,7 +121,7 @@ func channelNotes(c *actors.ChannelStatus) []string {
 		{"batch", int64(batch)},
 		{"written", c.Counts.Written},
 		{"filtered", c.Counts.Filtered},
-		{"failed", c.Counts.Failed},
+		{failedTitle, c.Counts.Failed},
 		{"retried", c.Counts.Retried},
 		{"panics", c.Counts.Panics},
 		{"past deadline", c.Counts.Timeouts},

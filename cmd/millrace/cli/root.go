@@ -65,6 +65,7 @@ func (c *Command) root(registry *plugins.Registry) *cobra.Command {
 
 	root.AddCommand(
 		a.runCommand(), a.lintCommand(), a.testCommand(), a.statusCommand(), a.whyCommand(), a.pluginsCommand(),
+		a.pauseCommand(), a.resumeCommand(), a.seekCommand(), a.drainCommand(),
 		a.produceCommand(), a.consumeCommand(), a.topicsCommand(), a.offsetsCommand(), a.dlqCommand(),
 		a.initCommand(), a.newCommand(), a.schemaCommand(), a.docsCommand(), a.versionCommand(),
 	)

@@ -322,7 +322,7 @@ func (s *session) start(files []*jobfile.File) error {
 		r.OnEvent(s.tell)
 		s.jobs = append([]*running{{Running: r, name: job.Name}}, s.jobs...)
 		s.served.Add(r)
-		s.broker.serve(control.Job{Group: job.Group(), Running: r})
+		s.broker.serve(control.Job{Group: job.Group(), Running: r, Redact: s.redact.Redact})
 	}
 
 	return nil

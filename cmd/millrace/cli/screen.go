@@ -35,16 +35,32 @@ func newScreen(err, out io.Writer, quiet bool) *screen {
 // live reports whether progress is drawn in place.
 func (s *screen) live() bool { return s.terminal != nil }
 
-// width returns the present width of the terminal in columns.
-func (s *screen) width() int {
-	const usual = 80
+// size returns the present size of the terminal in columns and rows.
+func (s *screen) size() (width, height int) {
+	const usualWidth, usualHeight = 80, 24
 
-	width, _, err := term.GetSize(int(s.terminal.Fd()))
-	if err != nil || width < 1 {
-		return usual
+	width, height, err := term.GetSize(int(s.terminal.Fd()))
+	if err != nil || width < 1 || height < 1 {
+		return usualWidth, usualHeight
 	}
 
-	return width
+	return width, height
+}
+
+// fit cuts lines to a size, since what is out of sight cannot be drawn over. One row is left for the cursor.
+func fit(lines []string, width, height int) []string {
+	if room := max(height-1, 1); len(lines) > room {
+		more := len(lines) - room + 1
+		lines = append(lines[:room-1:room-1], fmt.Sprintf("… and %d more lines", more))
+	}
+
+	for i, line := range lines {
+		if r := []rune(line); len(r) >= width {
+			lines[i] = string(r[:width-1])
+		}
+	}
+
+	return lines
 }
 
 // draw shows progress in place of what was drawn before; where it cannot be drawn in place it is printed.
@@ -64,15 +80,9 @@ func (s *screen) draw(lines []string) {
 
 	s.erase()
 
-	width := s.width()
-	for i, line := range lines {
-		if r := []rune(line); len(r) >= width {
-			lines[i] = string(r[:width-1])
-		}
-	}
-
-	s.lines = lines
-	s.print(lines)
+	width, height := s.size()
+	s.lines = fit(lines, width, height)
+	s.print(s.lines)
 }
 
 // notef writes a line that stays, above the progress.

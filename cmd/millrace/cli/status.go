@@ -2,185 +2,149 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/actors"
-	"github.com/millrace/millrace/cmd/millrace/control"
-	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/actors/admin"
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	var (
-		broker string
-		asJSON bool
-	)
+	var f viewFlags
 
 	cmd := &cobra.Command{
 		Use:     "status [JOB]",
-		Short:   "Show the state of running jobs",
+		Short:   "Show the state of running jobs: their queues, channels and lanes",
 		GroupID: groupJobs,
+		Long: `Status lists of each job its queues, with where they are and whether they stand, its channels, and its lanes,
+with what runs in them now. In flight is admitted and not finished; above is finished, and waits for an earlier message to be
+committed.
+
+With --json it writes what the admin endpoint answers to /api/v1/status: {"jobs": […]}, each with job, at, state, queues,
+channels, counts and hung. docs/admin.md says where each field is described. With --watch that is a line each time.
+
+` + askedText,
 		Example: `  millrace status
-  millrace status quakes --json`,
+  millrace status quakes --json
+  millrace status --watch
+  millrace status --admin 10.0.0.7:7411 --admin-token-file token`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			snapshots, err := a.snapshots(cmd.Context(), broker)
-			if err != nil {
-				return err
-			}
+			var before map[string]*actors.Snapshot
 
-			if snapshots, err = named(snapshots, args); err != nil {
-				return err
-			}
-
-			if asJSON {
-				events := []event{}
-				for _, s := range snapshots {
-					events = append(events, progressOf(s, 0))
+			return a.show(cmd.Context(), f, func(ctx context.Context, jobs *jobsThere) (view, error) {
+				status, err := jobs.Status(ctx, strings.Join(args, ""))
+				if err != nil {
+					return view{}, err //nolint:wrapcheck // it says what is wrong
 				}
 
-				return a.encode(events)
-			}
-
-			for _, s := range snapshots {
-				for _, line := range progressLines(s, nil, 0, true) {
-					_, _ = fmt.Fprintln(a.Out, line)
+				if len(status.Jobs) == 0 {
+					return view{}, fmt.Errorf("no job runs %s; start one with `millrace run`", jobs.place)
 				}
-			}
 
-			return nil
+				var v view
+				v, before = viewOf(status, before)
+
+				return v, nil
+			})
 		},
 	}
 
-	cmd.Flags().StringVarP(&broker, brokerFlag, "b", defaultBroker, brokerHelp)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	f.add(cmd.Flags())
 
 	return cmd
 }
 
+// viewOf shows the state of jobs, with rates since the states before. It returns the states for the next time.
+func viewOf(status *admin.Status, before map[string]*actors.Snapshot) (view, map[string]*actors.Snapshot) {
+	v, now := view{value: status}, make(map[string]*actors.Snapshot)
+
+	for _, s := range status.Jobs {
+		v.lines = append(v.lines, statusLines(s, before[s.Job])...)
+		now[s.Job] = s
+	}
+
+	return v, now
+}
+
 func (a *app) whyCommand() *cobra.Command {
-	var broker string
+	var f viewFlags
 
 	cmd := &cobra.Command{
 		Use:     "why [QUEUE]...",
 		Short:   "Say why queues stand still: which message, who holds it, and what happens next",
 		GroupID: groupJobs,
-		Long: `Why asks the jobs that run on the broker. For each queue that does not move it says which message holds the
-committed offset where it is, which channel, lane and stage has that message, since when and on which attempt, its last error, and
-what happens next.
+		Long: `Why asks running jobs. For each queue that does not move it says which message holds the committed offset where it
+is, which channel, lane and stage has that message, since when and on which attempt, its last error, and what happens next and
+when. docs/why.md lists the causes.
 
-QUEUE is like quakes/2, or a topic for all of its queues; then also those that move are explained.`,
+QUEUE is like quakes/2, or a topic for all of its queues; then also those that move are explained.
+
+With --json it writes what the admin endpoint answers to /api/v1/why: {"jobs": […]}, each with job, state, at and queues, and each
+queue with stands, cause, because, since, then, thenAt and blocking beside what status has of it; also those that move, so that
+.jobs[].queues[] | select(.stands) picks those that stand. docs/admin.md says where each field is described. With --watch that is
+a line each time.
+
+` + askedText,
 		Example: `  millrace why
-  millrace why quakes/2`,
+  millrace why quakes/2
+  millrace why --json
+  millrace why --watch --admin 10.0.0.7:7411`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			snapshots, err := a.snapshots(cmd.Context(), broker)
-			if err != nil {
-				return err
-			}
+			return a.show(cmd.Context(), f, func(ctx context.Context, jobs *jobsThere) (view, error) {
+				answers, err := jobs.Why(ctx, args...)
+				if err != nil {
+					return view{}, err //nolint:wrapcheck // it says what is wrong
+				}
 
-			return a.why(snapshots, args)
+				if len(answers.Jobs) == 0 {
+					return view{}, fmt.Errorf("no job runs %s; start one with `millrace run`", jobs.place)
+				}
+
+				v := view{value: answers}
+				for i := range answers.Jobs {
+					v.lines = append(v.lines, whyLines(&answers.Jobs[i], len(args) > 0)...)
+				}
+
+				return v, nil
+			})
 		},
 	}
 
-	cmd.Flags().StringVarP(&broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	f.add(cmd.Flags())
 
 	return cmd
 }
 
-// snapshots asks the jobs that run on a broker.
-func (a *app) snapshots(ctx context.Context, broker string) ([]*actors.Snapshot, error) {
-	dir, err := a.directory(broker)
-	if err != nil {
-		return nil, err
+// whyLines explains the queues of a job: those that stand, or with all each of them.
+func whyLines(w *admin.JobWhy, all bool) []string {
+	var lines, moving []string
+
+	if w.Cause != "" {
+		lines = append(lines, fmt.Sprintf("%s  %s: %s%s", w.Job, w.State, w.Because, since(w.Since, w.At)))
 	}
 
-	client, err := control.Connect(ctx, dir)
-	if errors.Is(err, control.ErrNotServed) {
-		return nil, fmt.Errorf("nothing runs on the broker in %s; start a job with `millrace run`, "+
-			"or name another one with --broker", dir)
-	}
-
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what is wrong
-	}
-
-	defer client.Close()
-
-	snapshots, err := client.Jobs(ctx)
-	if err == nil && len(snapshots) == 0 {
-		err = fmt.Errorf("no job runs on the broker in %s; start one with `millrace run`", dir)
-	}
-
-	return snapshots, err
-}
-
-// named keeps the snapshots of a job, when one is named.
-func named(snapshots []*actors.Snapshot, args []string) ([]*actors.Snapshot, error) {
-	if len(args) == 0 {
-		return snapshots, nil
-	}
-
-	var names []string
-
-	for _, s := range snapshots {
-		if s.Job == args[0] {
-			return []*actors.Snapshot{s}, nil
-		}
-
-		names = append(names, s.Job)
-	}
-
-	return nil, fmt.Errorf("no job %q runs there; %s", args[0], pipeline.Suggest(args[0], names))
-}
-
-// why explains queues: those that stand, or those that are asked for.
-func (a *app) why(snapshots []*actors.Snapshot, asked []string) error {
-	var names []string
-
-	for _, s := range snapshots {
-		for i := range s.Queues {
-			names = append(names, s.Queues[i].Queue.String(), s.Queues[i].Queue.Topic)
-		}
-	}
-
-	for _, name := range asked {
-		if !slices.Contains(names, name) {
-			slices.Sort(names)
-
-			return fmt.Errorf("no job here reads %q; %s", name, pipeline.Suggest(name, slices.Compact(names)))
-		}
-	}
-
-	for _, s := range snapshots {
-		a.whyJob(s, asked)
-	}
-
-	return nil
-}
-
-func (a *app) whyJob(s *actors.Snapshot, asked []string) {
-	var moving []string
-
-	for i := range s.Queues {
-		q := &s.Queues[i]
+	for i := range w.Queues {
+		q := &w.Queues[i]
 
 		switch {
-		case slices.Contains(asked, q.Queue.String()), slices.Contains(asked, q.Queue.Topic), len(asked) == 0 && stands(q, s.At):
-			_, _ = fmt.Fprintln(a.Out, strings.Join(explainQueue(q, s.At), "\n"))
-		case len(asked) == 0 && q.End > 0:
+		case all, q.Stands:
+			lines = append(lines, explainQueue(q, w.At)...)
+		case q.End > 0:
 			moving = append(moving, fmt.Sprintf("%s (lag %s)", q.Queue, number(q.Lag())))
 		}
 	}
 
-	switch {
-	case len(moving) > 0:
-		_, _ = fmt.Fprintf(a.Out, "%s: these move: %s\n", s.Job, strings.Join(moving, ", "))
-	case len(asked) == 0 && len(s.Queues) == 0:
-		_, _ = fmt.Fprintf(a.Out, "%s: it is %s and has no queue yet\n", s.Job, s.State)
+	if len(moving) > 0 {
+		lines = append(lines, fmt.Sprintf("%s: these move: %s", w.Job, strings.Join(moving, ", ")))
 	}
+
+	if len(lines) == 0 && !all {
+		lines = []string{w.Job + ": nothing stands"}
+	}
+
+	return lines
 }

@@ -70,7 +70,14 @@ func rate(n int64, d time.Duration) string {
 }
 
 // table writes rows in columns that are as wide as their widest cell.
-func table(rows [][]string) string {
+func table(rows [][]string) string { return columns(rows, func(int) bool { return false }) }
+
+// numberTable writes rows as table does, with numbers in all columns but the first and the last, which stand at the right.
+func numberTable(rows [][]string) string {
+	return columns(rows, func(i int) bool { return i > 0 && i < len(rows[0])-1 })
+}
+
+func columns(rows [][]string, right func(column int) bool) string {
 	var widths []int
 
 	for _, row := range rows {
@@ -87,8 +94,15 @@ func table(rows [][]string) string {
 
 	for _, row := range rows {
 		var line strings.Builder
+
 		for i, cell := range row {
-			line.WriteString(cell + strings.Repeat(" ", widths[i]-len([]rune(cell))+2))
+			gap := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+
+			if right(i) {
+				line.WriteString(gap + cell + "  ")
+			} else {
+				line.WriteString(cell + gap + "  ")
+			}
 		}
 
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")

@@ -6,21 +6,26 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/actors/admin"
 )
 
-// explainQueue says why a queue stands where it does.
-func explainQueue(q *actors.QueueStatus, now time.Time) []string {
-	lines := []string{whereItStands(q, now)}
+// explainQueue says why a queue is where it is.
+func explainQueue(q *admin.Why, now time.Time) []string {
+	lines := []string{whereItIs(q, now)}
 	add := func(what, format string, args ...any) {
 		lines = append(lines, fmt.Sprintf("  %-8s ", what)+fmt.Sprintf(format, args...))
 	}
 
-	if q.Blocking == nil && q.Err == "" && q.CommitErr == "" && q.Paused == "" {
-		lines[0] = fmt.Sprintf("%s  is at %s of %s, with nothing in flight", q.Queue, number(q.Min), number(q.End))
+	if q.Blocking == nil && q.Stands {
+		add("because", "%s%s", q.Because, since(q.Since, now))
 	}
 
 	if b := q.Blocking; b != nil {
 		explainMessage(b, now, add)
+	}
+
+	for _, lane := range q.Lanes {
+		explainLane(&lane, add)
 	}
 
 	if q.CommitErr != "" {
@@ -32,7 +37,7 @@ func explainQueue(q *actors.QueueStatus, now time.Time) []string {
 	}
 
 	if q.Waits != "" {
-		add("pulling", "waits for %s%s", waitsFor(q), since(q.WaitsSince, now))
+		add("pulling", "waits for %s%s", waitsFor(&q.QueueStatus), since(q.WaitsSince, now))
 	}
 
 	if q.Above > 0 {
@@ -40,16 +45,43 @@ func explainQueue(q *actors.QueueStatus, now time.Time) []string {
 			number(q.Above))
 	}
 
-	if b := q.Blocking; b != nil && b.Next != "" {
-		next := b.Next
-		if !b.NextAt.IsZero() {
-			next = "in " + span(max(b.NextAt.Sub(now), 0)) + " " + next
-		}
+	then, at := q.Then, q.ThenAt
+	if q.Blocking != nil && then == "" {
+		then, at = q.Blocking.Next, q.Blocking.NextAt
+	}
 
-		add("next", "%s", next)
+	if !at.IsZero() {
+		then = "in " + span(max(at.Sub(now), 0)) + " " + then
+	}
+
+	if then != "" {
+		add("next", "%s", then)
 	}
 
 	return lines
+}
+
+// whereItIs says where a queue is, and since when.
+func whereItIs(q *admin.Why, now time.Time) string {
+	switch {
+	case q.Paused != "":
+		return fmt.Sprintf("%s  is paused: %s", q.Queue, q.Paused)
+	case q.Blocking != nil:
+		return fmt.Sprintf("%s  stands at %s for %s", q.Queue, number(q.Min), span(now.Sub(q.MovedAt)))
+	case q.Stands:
+		return fmt.Sprintf("%s  cannot go on at %s", q.Queue, number(q.Next))
+	default:
+		return fmt.Sprintf("%s  is at %s of %s, with nothing in flight", q.Queue, number(q.Min), number(q.End))
+	}
+}
+
+// explainLane says what a lane does that a message waits for.
+func explainLane(lane *actors.LaneStatus, add func(what, format string, args ...any)) {
+	add("busy", "lane %d, stage %q: for %s", lane.Lane, lane.Stage, span(lane.Running))
+
+	if len(lane.Stack) > 0 {
+		add("", "  %s", strings.Join(lane.Stack[:min(len(lane.Stack), shownFrames)], " ← "))
+	}
 }
 
 // shownFrames is how much of a stack is shown: the innermost frames.

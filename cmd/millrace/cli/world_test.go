@@ -106,7 +106,7 @@ func (w *world) ok(input string, args ...string) string {
 // onBroker adds the flag that names the world's broker where the command has one.
 func (w *world) onBroker(args []string) []string {
 	switch args[0] {
-	case "produce", "consume", "topics", "offsets", "status", "why", "dlq":
+	case "produce", "consume", "topics", "offsets", "status", "why", "pause", "resume", "seek", "drain", "dlq":
 		return append([]string{args[0], "--broker", w.broker}, args[1:]...)
 	default:
 		return args
@@ -126,7 +126,7 @@ func (w *world) start(args ...string) *job {
 	w.t.Helper()
 
 	j := &job{
-		t: w.t, interrupts: make(chan os.Signal, 3), out: newWatched(), err: newWatched(), ended: make(chan int, 1),
+		t: w.t, interrupts: make(chan os.Signal, 4), out: newWatched(), err: newWatched(), ended: make(chan int, 1),
 	}
 	c := command(strings.NewReader(""), j.out, j.err, j.interrupts)
 
@@ -200,6 +200,21 @@ func (w *watched) await(t *testing.T, text string) {
 	}
 }
 
+// next waits until something more has been written.
+func (w *watched) next(t *testing.T) {
+	t.Helper()
+
+	w.mu.Lock()
+	changed := w.changed
+	w.mu.Unlock()
+
+	select {
+	case <-changed:
+	case <-t.Context().Done():
+		t.Fatalf("nobody wrote more than:\n%s", w.String())
+	}
+}
+
 // command returns the command with the standard plugins and those of the tests.
 func command(in io.Reader, out, errs io.Writer, interrupts <-chan os.Signal) *cli.Command {
 	return &cli.Command{
@@ -211,7 +226,13 @@ func command(in io.Reader, out, errs io.Writer, interrupts <-chan os.Signal) *cl
 
 				return v, ok
 			},
-			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },
+			ReadFile: func(name string) ([]byte, error) {
+				if filepath.Base(name) != "token" {
+					return nil, fs.ErrNotExist
+				}
+
+				return os.ReadFile(filepath.Clean(name))
+			},
 		},
 	}
 }

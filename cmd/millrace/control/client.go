@@ -13,12 +13,15 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/consumer/embedded"
 )
 
 // ErrNotServed is returned by [Connect] when nobody serves the directory.
 var ErrNotServed = errors.New("control: nobody serves the broker")
+
+// base is what requests are for; the socket is their only way.
+const base = "http://broker"
 
 // Client talks to the process that has a broker open. It is safe for concurrent use.
 type Client struct{ http *http.Client }
@@ -58,14 +61,8 @@ func (c *Client) Describe(ctx context.Context) (embedded.Description, error) {
 	return d, err
 }
 
-// Jobs returns the state of the jobs that run on the broker.
-func (c *Client) Jobs(ctx context.Context) ([]*actors.Snapshot, error) {
-	var snapshots []*actors.Snapshot
-
-	err := c.ask(ctx, http.MethodGet, "/jobs", nil, &snapshots)
-
-	return snapshots, err
-}
+// Admin returns a client of the jobs that run on the broker. It lasts as long as c.
+func (c *Client) Admin() *admin.Client { return &admin.Client{Base: base, HTTP: c.http} }
 
 // CreateTopic makes a topic; one that is there with as many queues is left as it is.
 func (c *Client) CreateTopic(ctx context.Context, name string, queues int) error {
@@ -169,7 +166,7 @@ func (c *Client) ask(ctx context.Context, method, path string, send, receive any
 
 // do sends a request and fails with what the server said, in its words.
 func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://broker"+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, base+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}

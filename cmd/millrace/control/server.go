@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/pipeline"
@@ -31,6 +32,8 @@ type Job struct {
 
 	// Group is the job's consumer group.
 	Group string
+	// Redact takes secrets out of what is told; nil changes nothing.
+	Redact func(string) string
 }
 
 // Server serves an open broker, and the jobs that run on it.
@@ -44,6 +47,8 @@ type Server struct {
 
 	mu   sync.Mutex
 	jobs []Job // guarded by mu
+	// asked are the same jobs, as they are asked.
+	asked admin.Jobs
 	// readers are the numbers of those who read a topic now; guarded by mu.
 	readers map[int]bool
 }
@@ -100,6 +105,10 @@ func (s *Server) Run(jobs ...Job) {
 	defer s.mu.Unlock()
 
 	s.jobs = append(s.jobs, jobs...)
+
+	for _, job := range jobs {
+		s.asked.Add(job.Running)
+	}
 }
 
 // Close stops serving and waits until no request is answered any more.
@@ -131,7 +140,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 
 	mux.HandleFunc("GET /broker", answer(func(r *http.Request) (any, error) { return s.broker.Describe(r.Context()) }))
-	mux.HandleFunc("GET /jobs", answer(s.snapshots))
+	mux.Handle("/api/v1/", admin.NewHandler(admin.Options{Private: true, Jobs: &s.asked, Redact: s.redact}))
 	mux.HandleFunc("POST /topics", answer(s.createTopic))
 	mux.HandleFunc("POST /messages", answer(s.publish))
 	mux.HandleFunc("POST /offsets", answer(s.reset))
@@ -176,25 +185,15 @@ func (s *Server) running() []Job {
 	return slices.Clone(s.jobs)
 }
 
-func (s *Server) snapshots(r *http.Request) (any, error) {
-	snapshots := []*actors.Snapshot{}
-
+// redact takes the secrets of all jobs out of a text.
+func (s *Server) redact(text string) string {
 	for _, job := range s.running() {
-		snapshot, err := job.Snapshot(r.Context())
-		if errors.Is(err, actors.ErrStopped) {
-			continue
+		if job.Redact != nil {
+			text = job.Redact(text)
 		}
-
-		if err != nil {
-			return nil, err //nolint:wrapcheck // the client says where it comes from
-		}
-
-		snapshot.AddStacks()
-		snapshot.AddCounts()
-		snapshots = append(snapshots, snapshot)
 	}
 
-	return snapshots, nil
+	return text
 }
 
 func (s *Server) createTopic(r *http.Request) (any, error) {
