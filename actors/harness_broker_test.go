@@ -71,18 +71,7 @@ func (m *watchedMember) Pull(
 	}
 	m.p.w.mu.Unlock()
 
-	m.pulling(l.Queue, 1)
-
-	defer m.pulling(l.Queue, -1)
-
 	return m.Member.Pull(ctx, l, from, limit)
-}
-
-func (m *watchedMember) pulling(q pipeline.Queue, n int) {
-	m.p.w.mu.Lock()
-	defer m.p.w.mu.Unlock()
-
-	m.p.pulling[q] += n
 }
 
 func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {

@@ -11,38 +11,14 @@ import (
 func (p *proc) checkSnapshot(s *Snapshot) {
 	w := p.w
 
-	if s.Counts.Broken != 0 {
-		w.breachf("books", "%s: Counts.Broken is %d", p.name, s.Counts.Broken)
-	}
-
-	for i := range s.Queues {
-		p.checkLimits(&s.Queues[i])
-		p.checkWhy(&s.Queues[i], s.At)
+	for _, k := range s.Contradictions(p.r.plan, w.spec.opts.Limits) {
+		w.breachf(k.Rule, "%s: %s: %s", p.name, k.Queue, k.Text)
 	}
 
 	p.checkInboxes(s)
 	p.checkMailboxes(s)
 	p.checkOverdue()
 }
-
-// checkWhy is I12: whatever does not move has a reason, and the reason has an end.
-func (p *proc) checkWhy(q *QueueStatus, now time.Time) {
-	w, b := p.w, q.Blocking
-
-	switch {
-	case q.InFlight > 0 && b == nil:
-		w.breachf("I12", "%s: %s has %d in flight, and nothing to say of the message at %d", p.name, q.Queue, q.InFlight, q.Min)
-	case b != nil && (b.Doing == "" || b.Next == ""):
-		w.breachf("I12", "%s: %s stands at %d and does not say why: %+v", p.name, q.Queue, q.Min, *b)
-	case b != nil && !b.NextAt.IsZero() && now.Sub(b.NextAt) > w.late():
-		w.breachf("I12", "%s: what %s waits for at %d is overdue by %s: %+v", p.name, q.Queue, q.Min, now.Sub(b.NextAt), *b)
-	case b == nil && q.Lag() > 0 && q.Waits == "" && !p.pulls(q):
-		w.breachf("I12", "%s: %s lags by %d, and does not say why: %+v", p.name, q.Queue, q.Lag(), *q)
-	}
-}
-
-// pulls says whether a pull of the queue is under way.
-func (p *proc) pulls(q *QueueStatus) bool { return p.pulling[q.Queue] > 0 }
 
 // copies is how many parts of one message can be on their way at a time.
 func (s *spec) copies() int {
@@ -63,21 +39,6 @@ func (s *spec) copies() int {
 	return n
 }
 
-// late is by how much a deadline may be missed: it is seen by the first look after it, and acted upon by the next one.
-func (w *world) late() time.Duration {
-	const (
-		looks = 3
-		turn  = 10 * time.Millisecond
-	)
-
-	shortest := maxLook * looksPerTimeout
-	for i := range w.spec.channels {
-		shortest = min(shortest, w.spec.channels[i].timeout)
-	}
-
-	return looks*max(shortest/looksPerTimeout, minLook) + turn
-}
-
 // checkOverdue finds calls that are past their deadline and were not given up. The queue's last owner has other worries.
 func (p *proc) checkOverdue() {
 	w := p.w
@@ -85,7 +46,7 @@ func (p *proc) checkOverdue() {
 	for id, calls := range w.calls {
 		for _, c := range calls {
 			ran := time.Since(c.since)
-			if c.p == p && !c.hung && !p.revoked[c.refs[0].lease()] && ran > w.spec.channels[c.channel].timeout+w.late() {
+			if c.p == p && !c.hung && !p.revoked[c.refs[0].lease()] && ran > w.spec.channels[c.channel].timeout+lateness(p.r.plan) {
 				w.breachf("deadline", "%s runs in %s for %s", id, w.where(c), ran)
 			}
 		}

@@ -35,19 +35,6 @@ func (w *world) checkSpan(r ref) {
 // shut notes that an attempt is not in flight any more. The caller holds mu.
 func (w *world) shut(a attempt) { delete(w.open[a.lease()], a.offset) }
 
-// checkLimits is I9.
-func (p *proc) checkLimits(q *QueueStatus) {
-	w, l := p.w, p.w.spec.opts.Limits.OrDefaults()
-
-	if q.InFlight > l.Messages || q.InFlight > 1 && q.Bytes > l.Bytes || int64(q.InFlight) > l.Span {
-		w.breachf("I9", "%s: %s holds %d messages, %d bytes, above %d; limits %+v", p.name, q.Queue, q.InFlight, q.Bytes, q.Above, l)
-	}
-
-	if q.Committed > q.Min || q.Min > q.Next || q.Next > q.End {
-		w.breachf("I9", "%s: the offsets of %s are out of order: %+v", p.name, q.Queue, *q)
-	}
-}
-
 // checkInboxes is I10: the inboxes of a channel hold no more than what all credit together can become there.
 func (p *proc) checkInboxes(s *Snapshot) {
 	w := p.w

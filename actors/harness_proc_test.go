@@ -32,9 +32,8 @@ type proc struct {
 	// answered is the broker's last answer for a queue's checkpoint, starts what each ownership began with.
 	answered map[pipeline.Queue]consumer.Checkpoint
 	starts   map[consumer.Lease]consumer.Checkpoint
-	// pulling counts the pulls under way; left is how many unfinished messages the job has given up.
-	pulling map[pipeline.Queue]int
-	left    int
+	// left is how many unfinished messages the job has given up.
+	left int
 	// ends counts queues that were to end; paused are the queues that must not be pulled, sought those that are to go on at
 	// another offset, seeking the ownerships that have ended for that.
 	ends    int
@@ -98,7 +97,6 @@ func (w *world) start(name string) *proc {
 		followed: make(map[pipeline.Queue]bool),
 		answered: make(map[pipeline.Queue]consumer.Checkpoint),
 		starts:   make(map[consumer.Lease]consumer.Checkpoint),
-		pulling:  make(map[pipeline.Queue]int),
 		paused:   make(map[pipeline.Queue]bool),
 		sought:   make(map[pipeline.Queue]pipeline.Offset),
 		seeking:  make(map[consumer.Lease]pipeline.Offset),
@@ -118,10 +116,13 @@ func (w *world) start(name string) *proc {
 	opts.Instance = name
 	opts.Logger = zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "what"}), traceWriter{w}, zap.ErrorLevel))
 
-	top, err := props(p.job(), &watchedBroker{Broker: w.b, p: p}, opts, p.r.stopped)
+	plan, opts, err := compile(p.job(), opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+
+	p.r.plan = plan
+	top := propsOf(plan, &watchedBroker{Broker: w.b, p: p}, opts, p.r.stopped)
 
 	p.r.system = actor.NewActorSystem(actor.WithLoggerFactory(silent))
 	p.r.OnEvent(p.on)

@@ -1,0 +1,289 @@
+package actorstest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/actors"
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
+	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
+)
+
+// course is one seeded run: trouble, then peace, then a clean stop and a start that finds nothing to do.
+type course struct {
+	t     *testing.T
+	seed  uint64
+	began time.Time
+	build Build
+	spec  Plan
+	opts  actors.Options
+	spoil spoiler
+	// plan is the job as it runs.
+	plan *pipeline.Plan
+	b    *consumertest.Broker
+
+	// What follows belongs to the goroutine that plays. rnd draws the steps, procs are the living processes by name.
+	rnd           *rand.Rand
+	procs         map[string]*process
+	sent          int
+	starts, kills int
+	killed        sync.WaitGroup
+	lasted        time.Duration
+	fates         map[string]consumertest.Fate
+
+	// What follows is guarded by mu, and of book as it says.
+	mu   sync.Mutex
+	book book
+	// calls are the running calls, by the records that they work on, passing the messages that are being emitted.
+	calls   map[place][]*call
+	passing map[*pipeline.Message]*passing
+	// started is the highest offset that has begun, lastWrite the number of the last accepted write of each offset.
+	started   map[slot]pipeline.Offset
+	lastWrite map[slot]map[pipeline.Offset]int
+	turns     int
+	// failures count the failures of each message, draws the draws at each place; rejected and dropped are ids.
+	failures map[string]int
+	draws    map[string]int
+	rejected map[string]bool
+	dropped  map[string]bool
+	// commits are the last checkpoints, by lease, stored all that were stored for a queue.
+	commits   map[consumer.Lease]consumer.Checkpoint
+	stored    map[pipeline.Queue][]consumer.Checkpoint
+	living    map[string]*process
+	published []string
+	trace     []line
+	breaches  []breach
+	// trouble: stages and sinks misbehave. stopped: everything was finished, and all processes have stopped in order.
+	trouble, stopped bool
+}
+
+// slot is what an ordered channel keeps in order, under one ownership.
+type slot struct {
+	channel int
+	key     string
+	lease   consumer.Lease
+}
+
+func newCourse(t *testing.T, build Build, spec Plan, seed uint64, spoil spoiler) *course {
+	t.Helper()
+
+	c := &course{
+		t: t, seed: seed, began: time.Now(), build: build, spec: spec, spoil: spoil,
+		rnd: rand.New(rand.NewPCG(seed, 1)), procs: make(map[string]*process), book: newBook(),
+		calls:     make(map[place][]*call),
+		passing:   make(map[*pipeline.Message]*passing),
+		started:   make(map[slot]pipeline.Offset),
+		lastWrite: make(map[slot]map[pipeline.Offset]int),
+		failures:  make(map[string]int),
+		draws:     make(map[string]int),
+		rejected:  make(map[string]bool),
+		dropped:   make(map[string]bool),
+		commits:   make(map[consumer.Lease]consumer.Checkpoint),
+		stored:    make(map[pipeline.Queue][]consumer.Checkpoint),
+		living:    make(map[string]*process),
+	}
+	c.b = consumertest.NewBroker(consumertest.Config{
+		Seed: seed, RetryQueues: 1 + c.rnd.IntN(2), Hold: c.upTo(15 * time.Second), Patience: c.upTo(15 * time.Second),
+		OnCommit: c.onCommit,
+	})
+
+	job, err := build(plugins.Env{Publisher: c.b})
+	if err != nil {
+		t.Fatalf("actorstest: make the job: %v", err)
+	}
+
+	for i := range job.Channels {
+		job.Channels[i].Stages = stagesOf(&job.Channels[i])
+	}
+
+	if c.plan, err = pipeline.Compile(job); err != nil {
+		t.Fatalf("actorstest: %v", err)
+	}
+
+	for _, topic := range append(c.topics(), spec.Topics...) {
+		c.b.CreateTopic(topic, 1+c.rnd.IntN(4))
+	}
+
+	c.drawOptions()
+
+	return c
+}
+
+// drawOptions draws what the plan leaves open.
+func (c *course) drawOptions() {
+	c.opts = c.spec.Options
+
+	for _, d := range []struct {
+		option *time.Duration
+		most   time.Duration
+	}{
+		{&c.opts.CommitEvery, 8 * time.Second}, {&c.opts.RevokeBudget, 6 * time.Second}, {&c.opts.DrainBudget, 30 * time.Second},
+	} {
+		if drawn := c.upTo(d.most); *d.option == 0 {
+			*d.option = drawn
+		}
+	}
+
+	drawn := consumer.Limits{
+		Messages: 1 + c.rnd.IntN(40), Bytes: int64(20 + c.rnd.IntN(2000)), Span: int64(1 + c.rnd.IntN(200)),
+	}
+
+	if c.rnd.IntN(4) > 0 && c.opts.Limits == (consumer.Limits{}) {
+		c.opts.Limits = drawn
+	}
+}
+
+func (c *course) topics() []string { return c.plan.Job.Source.Topics }
+
+func (c *course) group() string { return c.plan.Job.Source.Group }
+
+// member is under whose name offsets are stored; empty means the group's.
+func (c *course) member() string {
+	if c.plan.Job.Source.Broadcast {
+		return c.names()[0]
+	}
+
+	return ""
+}
+
+// names are the processes that there can be at a time.
+func (c *course) names() []string {
+	n := c.spec.Processes
+	if c.plan.Job.Source.Broadcast {
+		n = 1 // offsets are a member's own
+	}
+
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("process-%d", i)
+	}
+
+	return names
+}
+
+func (c *course) someName() string { return c.names()[c.rnd.IntN(len(c.names()))] }
+
+// upTo draws a while from a millisecond up to d.
+func (c *course) upTo(d time.Duration) time.Duration {
+	return time.Millisecond * time.Duration(1+c.rnd.Int64N(int64(d/time.Millisecond)))
+}
+
+// locked calls f while it holds the lock.
+func (c *course) locked(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	f()
+}
+
+func (c *course) play() {
+	c.publish(1 + c.rnd.IntN(c.spec.Messages))
+	c.begin(c.names()[0])
+
+	if quiet := c.rnd.IntN(8) == 0; !quiet {
+		c.locked(func() { c.trouble = true })
+
+		for range 5 + c.rnd.IntN(20) {
+			c.step()
+			c.pass()
+			c.look()
+		}
+	}
+
+	c.heal()
+	c.settle()
+	c.stopAll()
+	c.restart()
+	c.killed.Wait()
+	// protoactor keeps count of undeliverable messages for a second.
+	<-time.After(2 * time.Second)
+	c.b.Close()
+	<-time.After(2 * time.Second)
+}
+
+// publish publishes the next messages, one or more of what is left.
+func (c *course) publish(n int) {
+	for range min(n, c.spec.Messages-c.sent) {
+		m := c.spec.Message(c.sent).Clone()
+		if m.ID == "" {
+			m.ID = fmt.Sprintf("m%d", c.sent)
+		}
+
+		topic := c.topics()[0]
+
+		for _, other := range c.topics() {
+			if m.Topic == other {
+				topic = other
+			}
+		}
+
+		c.sent++
+		c.locked(func() {
+			c.published = append(c.published, m.ID)
+			c.notef(place{}, m.ID, "it is published to %s", topic)
+		})
+
+		if err := c.b.Publish(c.t.Context(), topic, []*pipeline.Message{m}); err != nil {
+			c.t.Fatalf("actorstest: publish: %v", err)
+		}
+	}
+}
+
+// pass lets a while pass, or nothing at all.
+func (c *course) pass() {
+	switch c.rnd.IntN(4) {
+	case 0:
+	case 1:
+		<-time.After(c.upTo(20 * time.Millisecond))
+	case 2:
+		<-time.After(c.upTo(2 * time.Second))
+	default:
+		<-time.After(c.upTo(15 * time.Second))
+	}
+}
+
+// step makes one thing happen.
+func (c *course) step() {
+	switch c.rnd.IntN(13) {
+	case 0, 1:
+		c.publish(1 + c.rnd.IntN(1+c.spec.Messages/4))
+	case 2, 3:
+		c.b.SetFaults(consumertest.DrawFaults(c.rnd))
+	case 4, 5:
+		c.reassign(c.rnd.IntN(2) == 0)
+	case 6, 7:
+		c.begin(c.someName())
+	case 8:
+		c.stop(c.someName(), c.upTo(10*time.Second)-time.Second)
+	case 9, 10:
+		c.kill(c.someName())
+	case 11:
+		c.seek()
+	case 12:
+		c.rollBack()
+	}
+}
+
+// look takes a snapshot of every process in a moment of rest, checks it, and returns how much is in flight.
+func (c *course) look() int {
+	synctest.Wait()
+
+	inFlight := 0
+
+	for _, p := range c.procs {
+		s, err := p.job.Snapshot(c.t.Context())
+		if err != nil {
+			continue // it has stopped
+		}
+
+		c.locked(func() { inFlight += c.check(p, s) })
+	}
+
+	return inFlight
+}

@@ -1,0 +1,230 @@
+package actorstest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/plugins"
+)
+
+// spoiled is a member whose calls somebody has made wrong, as a mistake in the runtime would.
+type spoiled struct {
+	consumer.Member
+
+	commit func(consumer.Member, context.Context, consumer.Lease, consumer.Checkpoint) error
+	stored func(consumer.Checkpoint) consumer.Checkpoint
+	back   func(consumer.Member, context.Context, *pipeline.Message, time.Duration) error
+	leave  func(consumer.Member, context.Context, consumer.Lease)
+}
+
+type spoiledBroker struct {
+	consumer.Broker
+
+	member spoiled
+}
+
+func (b spoiledBroker) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
+	m, err := b.Broker.Join(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+
+	member := b.member
+	member.Member = m
+
+	return &member, nil
+}
+
+func (m *spoiled) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
+	if m.commit != nil {
+		return m.commit(m.Member, ctx, l, c)
+	}
+
+	return m.Member.Commit(ctx, l, c)
+}
+
+func (m *spoiled) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {
+	c, err := m.Member.Stored(ctx, q)
+	if m.stored != nil && err == nil {
+		c = m.stored(c)
+	}
+
+	return c, err
+}
+
+func (m *spoiled) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
+	if m.back != nil {
+		return m.back(m.Member, ctx, back, delay)
+	}
+
+	return m.Member.SendBack(ctx, back, delay)
+}
+
+func (m *spoiled) Release(ctx context.Context, l consumer.Lease) error {
+	if m.leave != nil {
+		m.leave(m.Member, ctx, l)
+	}
+
+	return m.Member.Release(ctx, l)
+}
+
+func spoil(member spoiled) spoiler {
+	return func(b consumer.Broker) consumer.Broker { return spoiledBroker{Broker: b, member: member} }
+}
+
+// plain is a job whose failures go back to the broker.
+func plain(plugins.Env) (pipeline.Job, error) {
+	return pipeline.Job{
+		Name: "plain", Source: pipeline.Source{Topics: []string{"in"}},
+		Retry:    pipeline.RetryPolicy{Attempts: 4, Delays: []time.Duration{time.Second}},
+		Channels: []pipeline.Channel{{Name: "store", Lanes: 3, Sink: pipeline.Discard}},
+	}, nil
+}
+
+// stuck has a sink that fails for ever, and asks for another try each time.
+func stuck(plugins.Env) (pipeline.Job, error) {
+	sink := pipeline.SinkFunc(func(context.Context, []*pipeline.Message) error {
+		return pipeline.RetryAfter(errPlanned, time.Minute)
+	})
+
+	return pipeline.Job{
+		Name: "stuck", Source: pipeline.Source{Topics: []string{"in"}}, Retry: pipeline.RetryPolicy{Attempts: 1000},
+		Channels: []pipeline.Channel{{Name: "store", Order: pipeline.OrderByQueue, Sink: sink}},
+	}, nil
+}
+
+// A harness that finds nothing proves nothing.
+func TestPlantedMistakesAreFound(t *testing.T) {
+	t.Parallel()
+
+	for _, x := range []struct {
+		name, rule string
+		build      Build
+		member     spoiled
+	}{
+		{name: "commits above the lowest unfinished", rule: "I2", build: plain, member: spoiled{
+			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
+				return m.Commit(ctx, l, consumer.Checkpoint{Next: c.Next + 3})
+			},
+		}},
+		{name: "commits that go back", rule: "I3", build: plain, member: spoiled{
+			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
+				return m.Commit(ctx, l, consumer.Checkpoint{Next: c.Next / 2 * (c.Next % 2)})
+			},
+		}},
+		{name: "commits after the end", rule: "I4", build: plain, member: spoiled{
+			leave: func(m consumer.Member, ctx context.Context, l consumer.Lease) {
+				_ = m.Commit(ctx, l, consumer.Checkpoint{})
+			},
+		}},
+		{name: "never ends", rule: "I5", build: stuck},
+		{name: "commits nothing", rule: "I6", build: plain, member: spoiled{
+			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
+				if c.Next > 0 {
+					return nil
+				}
+
+				return m.Commit(ctx, l, c)
+			},
+		}},
+		{name: "forgets what it has stored", rule: "I6", build: plain, member: spoiled{
+			stored: func(consumer.Checkpoint) consumer.Checkpoint { return consumer.Checkpoint{} },
+		}},
+		{name: "mixes the order", rule: "I7", build: plain},
+		{name: "sends back twice", rule: "I8", build: plain, member: spoiled{
+			back: func(m consumer.Member, ctx context.Context, back *pipeline.Message, delay time.Duration) error {
+				_ = m.SendBack(ctx, back, delay)
+
+				return m.SendBack(ctx, back, delay)
+			},
+		}},
+		{name: "says a message is back and keeps it", rule: "I1", build: plain, member: spoiled{
+			back: func(m consumer.Member, ctx context.Context, back *pipeline.Message, _ time.Duration) error {
+				other := *back
+				other.Origin.Offset ^= 1
+
+				return m.SendBack(ctx, &other, 0)
+			},
+		}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+
+			const most = 40
+
+			var seen []string
+
+			for seed := uint64(1); seed <= most; seed++ {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCourse(t, x.build, Plan{Messages: 40}.withDefaults(), seed, spoil(x.member))
+					if x.rule == "I7" { // the runtime takes the job for an unordered one
+						c.plan.Job.Channels[0].Order = pipeline.OrderByKey
+					}
+
+					c.play()
+
+					for _, b := range c.breaches {
+						seen = append(seen, b.rule)
+						if b.rule == x.rule {
+							t.Logf("found by seed %d:\n%s", seed, c.verdict())
+						}
+					}
+				})
+
+				if strings.Contains(strings.Join(seen, " "), x.rule) {
+					return
+				}
+			}
+
+			t.Errorf("%d seeds have not seen %s broken, but %v", most, x.rule, seen)
+		})
+	}
+}
+
+// What the sink has stored and what the result says agree.
+func TestCheckIsGivenWhatHasBecomeOfMessages(t *testing.T) {
+	t.Parallel()
+
+	var mu sync.Mutex
+
+	stored := make(map[string]bool)
+
+	build := func(plugins.Env) (pipeline.Job, error) {
+		job, err := plain(plugins.Env{})
+		job.Channels[0].Stages = []pipeline.Stage{pipeline.Filter("even", func(m *pipeline.Message) bool { return m.Key != "k1" })}
+		job.Channels[0].Sink = pipeline.SinkFunc(func(_ context.Context, batch []*pipeline.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+
+			for _, m := range batch {
+				stored[m.ID] = true
+			}
+
+			return nil
+		})
+
+		return job, err
+	}
+
+	synctest.Test(t, func(t *testing.T) {
+		c := newCourse(t, build, Plan{}.withDefaults(), 3, nil)
+		c.play()
+
+		r := c.result()
+		if v := c.verdict(); v != "" || len(r.Ends) != defaultMessages || r.Starts == 0 {
+			t.Fatalf("%s%+v", v, r)
+		}
+
+		for i, e := range r.Ends {
+			if filtered := i%7 == 1; e.Dead || e.Dropped || (e.Writes == 0) != filtered || stored[e.ID] == filtered {
+				t.Errorf("%+v, stored %v", e, stored[e.ID])
+			}
+		}
+	})
+}
