@@ -58,6 +58,7 @@ func run(args []string, out io.Writer) error {
 
 	sections := []section{
 		{"identity", identity},
+		{"scraped", scraped},
 		{"durable", durable},
 		{"latency", latency},
 		{"plugins", outside},

@@ -30,7 +30,7 @@ const (
 	SendBackRefused Cause = "send-back"
 	// DeadLetterRefused: it has failed for good, and the broker does not take it into the dead letters, or has not yet.
 	DeadLetterRefused Cause = "dead-letter"
-	// HandedOn: it is between two lanes, which never lasts.
+	// HandedOn: a lane is done with it and hands on what came of it at the end of its turn, after other messages.
 	HandedOn Cause = "handed-on"
 )
 
@@ -118,6 +118,9 @@ func causeOf(q *actors.QueueStatus, now time.Time) (Cause, string) {
 	}
 }
 
+// onItsWay is what a message does that is in no place where it could be found.
+const onItsWay = "is on its way between two actors"
+
 // causeOfMessage says what keeps a message.
 func causeOfMessage(b *actors.Blocking) (Cause, string) {
 	at := " in channel " + b.Channel
@@ -148,6 +151,6 @@ func causeOfMessage(b *actors.Blocking) (Cause, string) {
 	case "is left to the next owner":
 		return Closing, "a message is left to the queue's next owner"
 	default:
-		return HandedOn, "a message is on its way between two lanes"
+		return HandedOn, "a lane is done with a message, and hands on what came of it when other messages of its turn are done"
 	}
 }

@@ -40,7 +40,7 @@ type Why struct {
 	Since  time.Time `json:"since,omitzero"`
 	Then   string    `json:"then,omitempty"`
 	ThenAt time.Time `json:"thenAt,omitzero"`
-	// Lanes are the ones that a message waits for which waits for a lane.
+	// Lanes are the ones that a message waits for which waits for a lane; of a message that is handed on, those that may have it.
 	Lanes []actors.LaneStatus `json:"lanes,omitempty"`
 }
 
@@ -135,9 +135,9 @@ func Explain(s *actors.Snapshot) JobWhy {
 	return w
 }
 
-// awaited returns the lanes that are busy while a message waits for one of them.
+// awaited returns the lanes that are busy while a message waits for one of them, be it to be taken up or to be handed on.
 func awaited(s *actors.Snapshot, b *actors.Blocking) []actors.LaneStatus {
-	if b == nil || b.Doing != "waits for a lane" {
+	if b == nil || b.Doing != "waits for a lane" && b.Doing != onItsWay {
 		return nil
 	}
 
@@ -145,7 +145,8 @@ func awaited(s *actors.Snapshot, b *actors.Blocking) []actors.LaneStatus {
 
 	for i := range s.Channels {
 		for _, lane := range s.Channels[i].Lanes {
-			if s.Channels[i].Name == b.Channel && lane.Stage != "" && (b.Lane < 0 || b.Lane == lane.Lane) {
+			here := b.Doing == onItsWay || s.Channels[i].Name == b.Channel && (b.Lane < 0 || b.Lane == lane.Lane)
+			if here && lane.Stage != "" {
 				lanes = append(lanes, lane)
 			}
 		}

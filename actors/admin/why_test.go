@@ -1,8 +1,8 @@
 package admin_test
 
 import (
-	"context"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +96,13 @@ func waysOfMessages(open chan struct{}) map[admin.Cause]way {
 			},
 		},
 		admin.BehindKey: {queues: 2, come: comeBehindKey},
+		admin.HandedOn: {queues: 1, come: func(w *world) { comeHandedOn(w, open) }, check: func(t *testing.T, q *admin.Why) {
+			t.Helper()
+
+			if b := q.Blocking; b == nil || b.MessageID != "m0" || b.Next == "" || len(q.Lanes) != 1 || q.Lanes[0].Stage != "gather" {
+				t.Errorf("blocking %+v, lanes %+v", b, q.Lanes)
+			}
+		}},
 		admin.BreakerOpen: {
 			queues: 1,
 			come: func(w *world) {
@@ -116,33 +123,6 @@ func waysOfMessages(open chan struct{}) map[admin.Cause]way {
 				}
 			},
 		},
-	}
-}
-
-// comeBehindKey makes a message of one queue wait behind one of the other.
-func comeBehindKey(w *world) {
-	rekey := pipeline.Channel{
-		Name: "rekey", Order: pipeline.OrderByQueue, Routes: []pipeline.Route{{To: "work"}},
-		Stages: []pipeline.Stage{pipeline.Func("rekey", func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
-			m.Key = "same"
-
-			return emit(m)
-		})},
-	}
-	work := pipeline.Channel{
-		Name: "work", Order: pipeline.OrderByKey,
-		Stages: []pipeline.Stage{failing(named("m0"), pipeline.RetryAfter(errBroken, time.Hour))},
-	}
-
-	w.run(w, job(rekey, work), actors.Options{})
-	synctest.Wait()
-
-	for _, id := range []string{"m0", "m1"} {
-		if err := w.Publish(w.t.Context(), "in", []*pipeline.Message{{ID: id}}); err != nil {
-			w.t.Fatal(err)
-		}
-
-		pass(10 * time.Second)
 	}
 }
 
@@ -170,6 +150,16 @@ func waysOfBrokers(open chan struct{}) map[admin.Cause]way {
 		admin.PullUnanswered: {queues: 1, come: func(w *world) {
 			w.run(silent{Broker: w, pull: true}, plain(), actors.Options{})
 			pass(2 * time.Minute)
+		}},
+		admin.LeaseEnded: {queues: 1, come: func(w *world) {
+			w.run(silent{Broker: w, assigned: true}, plain(), actors.Options{})
+			pass(10 * time.Second)
+
+			if err := w.Reassign("job", queue(0), true); err != nil {
+				w.t.Fatal(err)
+			}
+
+			pass(time.Minute)
 		}},
 		admin.StartUnanswered: {queues: 1, come: func(w *world) {
 			w.run(silent{Broker: w, stored: true}, plain(), actors.Options{})
@@ -372,7 +362,7 @@ func TestTheDocumentListsEveryCause(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	causes := []admin.Cause{admin.HandedOn, admin.LeaseEnded}
+	var causes []admin.Cause
 
 	for _, ways := range []func(chan struct{}) map[admin.Cause]way{waysOfMessages, waysOfBrokers, waysOfJobs} {
 		for cause := range ways(nil) {
@@ -383,6 +373,12 @@ func TestTheDocumentListsEveryCause(t *testing.T) {
 	for _, cause := range causes {
 		if !strings.Contains(string(text), "| `"+string(cause)+"` |") {
 			t.Errorf("docs/why.md does not have %s", cause)
+		}
+	}
+
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllSubmatch(text, -1) {
+		if !slices.Contains(causes, admin.Cause(row[1])) {
+			t.Errorf("docs/why.md has %s, which no test makes", row[1])
 		}
 	}
 }

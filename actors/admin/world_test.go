@@ -192,7 +192,8 @@ func refuse(ops ...consumertest.Op) consumertest.Faults {
 type silent struct {
 	consumer.Broker
 
-	pull, stored bool
+	// assigned: it tells no change of the first assignment.
+	pull, stored, assigned bool
 }
 
 type silentMember struct {
@@ -205,6 +206,16 @@ func (s silent) Join(ctx context.Context, sub consumer.Subscription) (consumer.M
 	m, err := s.Broker.Join(ctx, sub)
 
 	return silentMember{Member: m, of: s}, err
+}
+
+func (m silentMember) Assigned(ctx context.Context, known uint64) (consumer.Assignment, error) {
+	if m.of.assigned && known > 0 {
+		<-ctx.Done()
+
+		return consumer.Assignment{}, ctx.Err()
+	}
+
+	return m.Member.Assigned(ctx, known)
 }
 
 func (m silentMember) Pull(ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit) (consumer.Batch, error) {
