@@ -7,7 +7,9 @@ import (
 
 	"github.com/millrace/millrace/actors/actorstest"
 	"github.com/millrace/millrace/pipeline"
+	"github.com/millrace/millrace/pipeline/jobfile"
 	"github.com/millrace/millrace/plugins"
+	"github.com/millrace/millrace/plugins/standard"
 )
 
 func TestPlainJobKeepsEveryRule(t *testing.T) {
@@ -18,7 +20,7 @@ func TestPlainJobKeepsEveryRule(t *testing.T) {
 			Name: "plain", Source: pipeline.Source{Topics: []string{"in"}},
 			Channels: []pipeline.Channel{{Name: "store", Lanes: 3, Sink: pipeline.Discard}},
 		}, nil
-	}, actorstest.Plan{})
+	}, actorstest.Plan{Runs: 10})
 }
 
 // fan splits messages, filters some, sends them two ways, batches and gathers them.
@@ -74,7 +76,7 @@ func fan(plugins.Env) (pipeline.Job, error) {
 func TestJobThatFansOutAndGathersKeepsEveryRule(t *testing.T) {
 	t.Parallel()
 
-	actorstest.Run(t, fan, actorstest.Plan{})
+	actorstest.Run(t, fan, actorstest.Plan{Runs: 10})
 }
 
 func TestOrderedJobKeepsEveryRule(t *testing.T) {
@@ -94,5 +96,44 @@ func TestOrderedJobKeepsEveryRule(t *testing.T) {
 				},
 			},
 		}, nil
-	}, actorstest.Plan{})
+	}, actorstest.Plan{Runs: 10})
+}
+
+// A job file is a job like any other.
+func TestJobOfAFileKeepsEveryRule(t *testing.T) {
+	t.Parallel()
+
+	const text = `
+name: orders
+broker: { embedded: ./data }
+source: { topic: in }
+channels:
+  sift:
+    stages:
+      - filter: body.n % 3 != 0
+    sink: discard
+`
+
+	var registry plugins.Registry
+	if err := standard.Register(&registry); err != nil {
+		t.Fatal(err)
+	}
+
+	file, err := jobfile.Parse("job.yaml", []byte(text), &registry, jobfile.Variables{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	actorstest.Run(t, file.Jobs[0].Build, actorstest.Plan{
+		Runs: 5,
+		Check: func(t *testing.T, r *actorstest.Result) {
+			t.Helper()
+
+			for n, end := range r.Ends {
+				if written := n%3 != 0; end.Dead || (end.Writes > 0) != written {
+					t.Errorf("%+v", end)
+				}
+			}
+		},
+	})
 }
