@@ -1,6 +1,7 @@
 package enrich_test
 
 import (
+	"bytes"
 	"maps"
 	"strings"
 	"testing"
@@ -23,7 +24,12 @@ func body(tb testing.TB, l pipeline.Transform, text string) string {
 		tb.Fatal(err)
 	}
 
-	return string(next.Messages[0].Body)
+	m := next.Messages[0]
+	if d, ok := m.Memo().(*document.Document); !ok || !bytes.Equal(d.Source(), m.Body) {
+		tb.Errorf("the stages behind have to parse the body again: they get %v", m.Memo())
+	}
+
+	return string(m.Body)
 }
 
 func TestColumnsGoIntoTheBody(t *testing.T) {

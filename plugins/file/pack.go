@@ -98,12 +98,7 @@ func pack(path string, how Compress) error {
 		return fmt.Errorf("file: %w", err)
 	}
 
-	err = copyPacked(out, in, how)
-	if err == nil {
-		err = out.Sync()
-	}
-
-	if err = errors.Join(err, out.Close()); err == nil {
+	if err = writePacked(out, in, how); err == nil {
 		err = os.Rename(draft, target)
 	}
 
@@ -116,6 +111,16 @@ func pack(path string, how Compress) error {
 	}
 
 	return nil
+}
+
+// writePacked writes out whole and closes it. Without an error, a power cut takes nothing of it.
+func writePacked(out handle, from io.Reader, how Compress) error {
+	err := copyPacked(out, from, how)
+	if err == nil {
+		err = out.Sync()
+	}
+
+	return errors.Join(err, out.Close())
 }
 
 func copyPacked(to io.Writer, from io.Reader, how Compress) error {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,6 +227,32 @@ func TestWhatCannotBePackedStaysAndIsLogged(t *testing.T) {
 
 	if got := w.logs.FilterMessageSnippet("cannot be packed").Len(); got != 1 || w.sink.Stats().Compressed != 0 {
 		t.Errorf("logged %d times, counted %+v", got, w.sink.Stats())
+	}
+}
+
+func TestAPackedFileIsSafeBeforeItTakesThePlaceOfTheOther(t *testing.T) {
+	t.Parallel()
+
+	for _, how := range []Compress{CompressGzip, CompressZstd} {
+		out, err := os.Create(filepath.Join(t.TempDir(), "packed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		disk := &faultyDisk{handle: out}
+		if err := writePacked(disk, strings.NewReader("1\n"), how); err != nil || disk.syncs == 0 || disk.unsafe > 0 {
+			t.Errorf("%d: a power cut takes %d bytes after %d syncs: %v", how, disk.unsafe, disk.syncs, err)
+		}
+	}
+
+	out, err := os.Create(filepath.Join(t.TempDir(), "packed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	disk := &faultyDisk{handle: out, sync: syscall.EIO}
+	if err := writePacked(disk, strings.NewReader("1\n"), CompressGzip); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the disk fails, and the error is %v", err)
 	}
 }
 

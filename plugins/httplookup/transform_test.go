@@ -91,6 +91,21 @@ func TestTheAnswerGoesWhereItIsWanted(t *testing.T) {
 	}
 }
 
+func TestTheStagesBehindDoNotParseTheBodyAgain(t *testing.T) {
+	t.Parallel()
+
+	w := setup(t, map[string]any{"into": "body.k"}, says("1"))
+
+	m, err := pass(t.Context(), w.lane(t), "key", `{"k":0}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if d, ok := m.Memo().(*document.Document); !ok || string(d.Get(document.Name("k")).Raw()) != "1" {
+		t.Errorf("the message has %v with it", m.Memo())
+	}
+}
+
 func TestARequestIsMadeOfTheMessage(t *testing.T) {
 	t.Parallel()
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/millrace/millrace/pipeline"
@@ -302,6 +303,34 @@ func TestALostServerIsFoundAgain(t *testing.T) {
 
 	if got := w.query(t, "SELECT n||'' FROM "+table+" ORDER BY n"); !slices.Equal(got, []string{"1", "1", "3", "3"}) {
 		t.Errorf("the table has %q", got)
+	}
+}
+
+func TestConnectionsThatAreLostTogetherAreGivenUpTogether(t *testing.T) {
+	t.Parallel()
+
+	w := &world{server: servertest.StartPostgres(t)}
+	slow := w.table(t, "n bigint, slept text DEFAULT pg_sleep(0.3)::text")
+	sink := w.open(t, map[string]any{"table": slow, "columns": map[string]any{"n": "body"}})
+
+	var lanes sync.WaitGroup
+	for range 3 { // beside each other, and so through connections of their own
+		lanes.Go(func() {
+			if err := sink.Write(t.Context(), pipelinetest.Messages("1")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+
+	lanes.Wait()
+	w.query(t, "SELECT pg_terminate_backend(pid)||'' FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+
+	if err := sink.Write(t.Context(), pipelinetest.Messages("2")); err == nil || pipeline.IsRejected(err) {
+		t.Errorf("over a connection that is lost: %v", err)
+	}
+
+	if err := sink.Write(t.Context(), pipelinetest.Messages("3")); err != nil {
+		t.Errorf("after the first that was lost, another is tried: %v", err)
 	}
 }
 
