@@ -19,7 +19,7 @@ import (
 type Broker struct {
 	options Options
 	dir     *directory
-	store   *store
+	store   *store // guarded by using
 	log     *zap.Logger
 	// serials gives out numbers that were never given out before, by any process that had the directory: epochs of
 	// leases, and the order of delayed messages that are due at the same time.
@@ -33,7 +33,8 @@ type Broker struct {
 	groups   map[string]*group  // guarded by mu
 	queues   map[queueID]*queue // guarded by mu
 
-	// using is held for reading by every call while it is inside of the store, and for writing by Close.
+	// using is held for reading by every call while it is inside of the store, and for writing by Close and by who replaces
+	// the store.
 	using   sync.RWMutex
 	closed  bool // guarded by using
 	closing chan struct{}
@@ -69,7 +70,7 @@ func Open(o Options) (*Broker, error) {
 	}
 
 	o.Dir = dir.path
-	guard := newGuard(o.Dir, fs)
+	guard := newGuard(o, fs)
 
 	store, err := openStore(guard, dir, !o.NoSync, o.Logger)
 	if err != nil {
@@ -104,8 +105,11 @@ func newBroker(o Options, dir *directory, s *store) *Broker {
 	}
 }
 
-// load reads what the broker keeps in memory, and counts the opening.
+// load reads what the broker keeps in memory, and counts the opening. Topics, queues and groups that are known stay the same.
 func (b *Broker) load() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
 	d := new(decoder)
 
 	err := b.store.scanKind(kindTopic, "topics", func(key, value []byte) error {
@@ -114,7 +118,9 @@ func (b *Broker) load() error {
 			return err
 		}
 
-		b.addTopic(newTopic(string(key[1:]), id, n))
+		if name := string(key[1:]); b.topics[name] == nil {
+			b.addTopic(newTopic(name, id, n))
+		}
 
 		return nil
 	})
@@ -128,7 +134,10 @@ func (b *Broker) load() error {
 
 	err = b.store.scanKind(kindGroup, "groups", func(key, value []byte) error {
 		id, err := d.single(key, value)
-		b.groups[string(key[1:])] = newGroup(b, string(key[1:]), id)
+
+		if name := string(key[1:]); err == nil && b.groups[name] == nil {
+			b.groups[name] = newGroup(b, name, id)
+		}
 
 		return err
 	})
@@ -149,7 +158,7 @@ func (b *Broker) loadQueues(d *decoder) error {
 		}
 
 		if q := b.queues[parseQueueID(key[1:])]; q != nil {
-			q.next, q.shown = state, state
+			q.begin(state)
 			found++
 		}
 
@@ -205,6 +214,11 @@ func (b *Broker) start() {
 	})
 	b.running.Go(b.moveDue)
 
+	if !b.options.NoSync {
+		b.store.guard.heals.Store(true)
+		b.running.Go(b.keepHealing)
+	}
+
 	if b.options.prunes() {
 		b.running.Go(b.keepPruning)
 	}
@@ -251,6 +265,14 @@ func (b *Broker) enter() error {
 }
 
 func (b *Broker) leave() { b.using.RUnlock() }
+
+// guard returns the guard of the present store, for those who wait outside of it.
+func (b *Broker) guard() *guard {
+	b.using.RLock()
+	defer b.using.RUnlock()
+
+	return b.store.guard
+}
 
 // everyGroup returns the groups that there are.
 func (b *Broker) everyGroup() []*group {

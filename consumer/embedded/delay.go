@@ -69,11 +69,14 @@ func (b *Broker) moveDue() {
 
 		switch {
 		case err != nil:
-			if b.store.guard.failure() != nil || b.isClosed() {
+			if b.isClosed() {
 				return
 			}
 
-			b.log.Error("embedded: delayed messages cannot be moved", zap.String("dir", b.options.Dir), zap.Error(err))
+			if !errors.Is(err, ErrFailed) { // which is told once
+				b.log.Error("embedded: delayed messages cannot be moved", zap.String("dir", b.options.Dir), zap.Error(err))
+			}
+
 			timer.Reset(moveAgain)
 		case next != never:
 			timer.Reset(time.Until(time.Unix(0, next)))

@@ -223,6 +223,8 @@ func (d *directory) settle() error {
 		return fmt.Errorf("embedded: %s: %w", d.path, err)
 	}
 
+	d.fresh = false
+
 	return nil
 }
 

@@ -8,7 +8,8 @@
 //
 // What cannot be read is reported with its queue and offset as a [consumer.DamagedError] and is never left out silently.
 // After the first write that the disk refuses the broker takes nothing more, says why in every answer ([ErrFailed]), and
-// has kept all that it acknowledged: open the directory again when the disk is well.
+// has kept all that it acknowledged: open the directory again when the disk is well. A full disk ([ErrDiskFull]) is refused
+// to publishers before, while commits go on; once it is full in earnest, the broker goes on by itself when there is room again.
 //
 // The format on disk is described in docs/embedded.md.
 package embedded

@@ -18,10 +18,12 @@ var (
 // Errors of an open broker.
 var (
 	// ErrFailed is returned by every call after the disk has refused a write, with the write and its cause. Everything
-	// that was acknowledged is kept: close the broker and open it again when the cause is gone.
+	// that was acknowledged is kept: close the broker and open it again when the cause is gone. Beside [ErrDiskFull] the
+	// broker does so by itself.
 	ErrFailed = errors.New("embedded: the broker stopped")
-	// ErrDiskFull is returned by Publish when less than Options.KeepFree is left, and beside [ErrFailed] when the disk
-	// is really full.
+	// ErrDiskFull is returned by Publish when less than Options.KeepFree is left, and by every call beside [ErrFailed] when
+	// the disk, or somebody's share of it, is really full: until there is room again, and with Options.NoSync until the
+	// broker is opened again.
 	ErrDiskFull = errors.New("embedded: the disk is full")
 	// ErrBadName is returned for names of topics, groups and instances that are empty, too long, or have other characters
 	// than letters, digits, '.', '_', '-' and (topics only) '%'.

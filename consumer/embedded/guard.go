@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,36 +18,73 @@ import (
 //   - the failure is kept, and whoever waited for a write asks for it before he acknowledges anything;
 //   - from then on nothing reaches the disk, so what is there is what a crash at that moment would have left;
 //   - Pebble is told that all is well and goes on in memory, where it cannot block, until it is closed.
+//
+// After a full disk the broker goes on by itself with a new guard, once there is room (see heal).
 type guard struct {
 	vfs.FS
 
 	dir string
+	// keepFree is what the broker leaves free of the disk, in bytes.
+	keepFree int64
+	// heals says that the broker looks after a full disk by itself.
+	heals atomic.Bool
 	// memory takes the files that are made after the failure.
 	memory *vfs.MemFS
 	once   sync.Once
 	// failed is closed after err was set.
 	failed chan struct{}
 	err    error
+	// need is how many bytes must be free before the broker goes on after a full disk. It is set before failed is closed.
+	need int64
 }
 
 var _ vfs.FS = (*guard)(nil)
 
-func newGuard(dir string, fs vfs.FS) *guard {
-	return &guard{FS: fs, dir: dir, memory: vfs.NewMem(), failed: make(chan struct{})}
+func newGuard(o Options, fs vfs.FS) *guard {
+	return &guard{
+		FS: fs, dir: o.Dir, keepFree: max(o.KeepFree, 0), memory: vfs.NewMem(), failed: make(chan struct{}),
+	}
 }
 
 // fail keeps the first failure.
 func (g *guard) fail(what string, err error) {
 	g.once.Do(func() {
-		kind, cure := ErrFailed, "see to the disk"
-		if errors.Is(err, syscall.ENOSPC) {
-			kind, cure = fmt.Errorf("%w: %w", ErrFailed, ErrDiskFull), "free some space"
+		kind, cure := ErrFailed, "see to the disk, then close the broker and open it again"
+
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			kind, cure = fmt.Errorf("%w: %w", ErrFailed, ErrDiskFull), "free some space, then close the broker and open it again"
+			g.need = g.keepFree + g.logged()
+
+			if g.heals.Load() {
+				cure = fmt.Sprintf("the broker goes on by itself when %d bytes are free", g.need)
+			}
 		}
 
-		g.err = fmt.Errorf("%w: %s: %s: %w; what was acknowledged is kept: %s, then close the broker and open it again",
-			kind, g.dir, what, err, cure)
+		g.err = fmt.Errorf("%w: %s: %s: %w; what was acknowledged is kept: %s", kind, g.dir, what, err, cure)
 		close(g.failed)
 	})
+}
+
+// logged returns how many bytes the logs have: as many may be written to tables when the store is opened again.
+func (g *guard) logged() (size int64) {
+	path := g.PathJoin(g.dir, dirPebble)
+
+	names, err := g.List(path)
+	if err != nil {
+		return 0
+	}
+
+	for _, name := range names {
+		if filepath.Ext(name) != ".log" {
+			continue
+		}
+
+		if info, err := g.FS.Stat(g.PathJoin(path, name)); err == nil { // else it was removed just now
+			size += info.Size()
+		}
+	}
+
+	return size
 }
 
 // failure returns the failure, or nil.

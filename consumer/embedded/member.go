@@ -159,6 +159,8 @@ func (m *member) Assigned(ctx context.Context, known uint64) (consumer.Assignmen
 	g := m.group
 
 	for {
+		guard := g.broker.guard()
+
 		g.mu.Lock()
 		left, changed := m.left, m.changed
 		a := consumer.Assignment{Generation: m.generation}
@@ -180,8 +182,8 @@ func (m *member) Assigned(ctx context.Context, known uint64) (consumer.Assignmen
 		select {
 		case <-changed:
 		case <-g.broker.closing:
-		case <-g.broker.store.guard.failed:
-			return consumer.Assignment{}, g.broker.store.guard.failure()
+		case <-guard.failed:
+			return consumer.Assignment{}, guard.failure()
 		case <-ctx.Done():
 			return consumer.Assignment{}, ctx.Err()
 		}

@@ -39,6 +39,8 @@ type Options struct {
 	Logger *zap.Logger
 	// FS is the file system, for tests that break it. Nil means the disk.
 	FS vfs.FS
+	// healEvery is how often a full disk is looked at; 0 means defaultHealEvery.
+	healEvery time.Duration
 }
 
 // Retention says what a topic keeps. Messages are deleted from the old end of a queue when either limit asks for it.
@@ -68,6 +70,7 @@ const (
 	defaultPatience   = 10 * time.Second
 	defaultKeepFree   = 64 << 20
 	defaultPruneEvery = time.Minute
+	defaultHealEvery  = time.Second
 )
 
 // withDefaults returns o with its zero values filled in, or an error that names every field that makes no sense.
@@ -93,6 +96,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Patience = orDefault(o.Patience, defaultPatience)
 	o.PruneEvery = orDefault(o.PruneEvery, defaultPruneEvery)
 	o.KeepFree = orDefault(o.KeepFree, defaultKeepFree)
+	o.healEvery = orDefault(o.healEvery, defaultHealEvery)
 
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()

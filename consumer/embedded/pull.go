@@ -35,6 +35,8 @@ func (m *member) Pull(
 	defer hold.Stop()
 
 	for {
+		guard := b.guard()
+
 		select {
 		case <-changed:
 		case <-hold.C:
@@ -43,8 +45,8 @@ func (m *member) Pull(
 			return consumer.Batch{}, m.group.why(m)
 		case <-b.closing:
 			return consumer.Batch{}, consumer.ErrClosed
-		case <-b.store.guard.failed:
-			return consumer.Batch{}, b.store.guard.failure()
+		case <-guard.failed:
+			return consumer.Batch{}, guard.failure()
 		case <-ctx.Done():
 			return consumer.Batch{}, ctx.Err()
 		}

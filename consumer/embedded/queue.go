@@ -32,6 +32,23 @@ type queueState struct {
 
 const queueStateFields = 5
 
+// begin makes the state what the store says, and wakes who waits for a change. The caller has the store alone.
+func (q *queue) begin(s queueState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	q.next, q.shown = s, s
+	q.wake()
+}
+
+// wake tells who waits for a change. The caller holds mu.
+func (q *queue) wake() {
+	if q.changed != nil {
+		close(q.changed)
+		q.changed = nil
+	}
+}
+
 // view returns the durable state.
 func (q *queue) view() queueState {
 	q.mu.Lock()
@@ -65,10 +82,7 @@ func (q *queue) show(s queueState) {
 		q.shown.first, q.shown.firstPos = s.first, s.firstPos
 	}
 
-	if q.changed != nil {
-		close(q.changed)
-		q.changed = nil
-	}
+	q.wake()
 }
 
 func (e *encoder) queueState(key []byte, s queueState) ([]byte, error) {

@@ -13,6 +13,7 @@ import (
 // store is the Pebble database of a broker with one writer at a time. Who writes holds the turn only until his batch is
 // in the log and visible; he waits for the disk after giving it back, so writers that come together share one fsync.
 type store struct {
+	// db is nil when the guard has failed and nothing could be opened since.
 	db    *pebble.DB
 	guard *guard
 	sync  bool
@@ -109,7 +110,11 @@ func (s *store) close() error {
 		err = s.newLog()
 	}
 
-	err = errors.Join(err, s.db.Close(), s.guard.failure())
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+
+	err = errors.Join(err, s.guard.failure())
 	if err != nil {
 		return fmt.Errorf("embedded: closing %s: %w", s.guard.dir, err)
 	}
