@@ -56,7 +56,8 @@ func New(p consumer.Publisher, o Options) (*Sink, error) {
 	return &Sink{publisher: p, name: o.Name}, nil
 }
 
-// Write publishes the batch in one call; an error fails all of it.
+// Write publishes the batch in one call; an error fails all of it, unless the publisher says in a [*pipeline.BatchError] which of
+// its messages have failed, and which of them no broker will take.
 func (s *Sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	messages := make([]*pipeline.Message, len(batch))
 

@@ -91,6 +91,21 @@ func TestARefusedBatchFailsAsAWhole(t *testing.T) {
 	}
 }
 
+func TestMessagesThatABrokerWillNeverTakeAreRejectedAlone(t *testing.T) {
+	t.Parallel()
+
+	var refusal pipeline.BatchError
+
+	refusal.Fail(1, pipeline.Reject(errors.New("too large")))
+
+	err := setup(t, &shelf{err: refusal.Err()}).Write(t.Context(), []*pipeline.Message{{Body: []byte("a")}, {Body: []byte("b")}})
+
+	partial, ok := errors.AsType[*pipeline.BatchError](err)
+	if !ok || len(partial.Failed) != 1 || !pipeline.IsRejected(partial.Failed[1]) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestASinkNeedsAPublisherAndATopic(t *testing.T) {
 	t.Parallel()
 

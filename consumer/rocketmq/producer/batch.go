@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ const (
 //
 // On success there is one Sent for each message, in their order. Otherwise the error is a [*pipeline.BatchError] that names
 // each message which was not stored, as far as known, with an error as of Send; those behind a failed one in its queue are not
-// sent. What sent says of the others is true then too. An error of another type fails them all.
+// sent. One that no attempt will change is marked by [pipeline.Reject]. What sent says of the others is true then too. An error
+// of another type fails them all.
 func (p *Producer) SendBatch(ctx context.Context, topic string, messages []Message) (sent []Sent, err error) {
 	if err := p.check(topic); err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (b *batch) groups(ctx context.Context, messages []Message) ([][]*letter, er
 	for i := range messages {
 		l, err := p.letter(&messages[i])
 		if err != nil {
-			b.failed.Fail(i, p.about(b.topic, err))
+			b.failed.Fail(i, pipeline.Reject(p.about(b.topic, err))) // no attempt will change it
 
 			continue
 		}
@@ -126,6 +128,10 @@ func (b *batch) deliver(ctx context.Context, group []*letter) {
 		if err != nil {
 			for _, l := range group {
 				b.failed.Fail(l.at, err)
+			}
+
+			if n == 1 && errors.Is(err, ErrTooLarge) { // by itself, and only it
+				b.failed.Fail(group[0].at, pipeline.Reject(err))
 			}
 		}
 

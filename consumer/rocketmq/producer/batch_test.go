@@ -87,6 +87,10 @@ func TestWhatFailsOfABatchIsNamed(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 
+		if !pipeline.IsRejected(failed.Failed[1]) || !pipeline.IsRejected(failed.Failed[3]) {
+			t.Errorf("what no attempt will change is not rejected: %v", err)
+		}
+
 		if sent[0].ID == "" || sent[2].ID == "" || sent[1].ID != "" {
 			t.Errorf("sent are %+v", sent)
 		}
@@ -98,7 +102,7 @@ func TestWhatFailsOfABatchIsNamed(t *testing.T) {
 		w.Fault(rocketmqfake.Faults{Send: 1})
 
 		_, err = w.producer.SendBatch(t.Context(), "T", make([]producer.Message, 3))
-		if failed, ok := errors.AsType[*pipeline.BatchError](err); !ok || len(failed.Failed) != 3 {
+		if failed, ok := errors.AsType[*pipeline.BatchError](err); !ok || len(failed.Failed) != 3 || pipeline.IsRejected(failed.Failed[0]) {
 			t.Errorf("the error is %v", err)
 		}
 	})
@@ -116,8 +120,9 @@ func TestNothingBehindAFailureOfItsKeyIsSent(t *testing.T) {
 		}
 
 		_, err := w.producer.SendBatch(t.Context(), "T", batch)
-		if failed, ok := errors.AsType[*pipeline.BatchError](err); !ok || len(failed.Failed) != 2 || failed.Failed[0] != nil {
-			t.Errorf("the error is %v", err)
+		if failed, ok := errors.AsType[*pipeline.BatchError](err); !ok || len(failed.Failed) != 2 || failed.Failed[0] != nil ||
+			!pipeline.IsRejected(failed.Failed[1]) || pipeline.IsRejected(failed.Failed[2]) {
+			t.Errorf("the error is %v; the second is to be rejected, and the last only waits for it", err)
 		}
 
 		if got := fmt.Sprint(w.reader.bodies("T")); got != "map[first:1]" {
