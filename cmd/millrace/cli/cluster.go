@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/millrace/millrace/cmd/millrace/control"
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/deadletter"
 	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/consumer/rocketmq/admin"
 	"github.com/millrace/millrace/consumer/rocketmq/routes"
@@ -262,7 +262,7 @@ func (c *cluster) DeadTopics(ctx context.Context) ([]string, error) {
 
 // DeadLetters implements [shelf].
 func (c *cluster) DeadLetters(ctx context.Context, q deadletter.Query, visit func(*deadletter.Letter) error) error {
-	err := c.desk.Read(ctx, q, visit)
+	err := c.desk.DeadLetters(ctx, q, visit)
 	if _, unknown := errors.AsType[*consumer.UnknownTopicError](err); unknown {
 		return whetherTopic(ctx, c, q.Topic, err, "")
 	}

@@ -10,19 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/cmd/millrace/control"
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/deadletter"
 	"github.com/millrace/millrace/plugins/expression"
 )
 
 // shelf is where dead letters lie.
 type shelf interface {
+	deadletter.Shelf
 	// DeadTopics returns the topics that hold dead letters.
 	DeadTopics(ctx context.Context) ([]string, error)
-	// DeadLetters calls visit with dead letters. It must not settle any.
-	DeadLetters(ctx context.Context, q deadletter.Query, visit func(*deadletter.Letter) error) error
-	// Settle publishes dead letters again or drops them, and remembers that.
-	Settle(ctx context.Context, topic string, all []deadletter.Settlement) error
 }
 
 var _ shelf = (*control.Client)(nil)
@@ -44,13 +41,13 @@ On RocketMQ a LETTER is named TOPIC@BROKER/QUEUE/OFFSET, and dlq ls without a TO
 
 // dlqFlags are the flags that several of the commands have.
 type dlqFlags struct {
-	broker, where  string
-	all, asJSON    bool
-	most           int
-	to             string
-	rate           float64
-	dryRun, yes    bool
-	again, partial bool
+	broker, where string
+	all, asJSON   bool
+	most          int
+	replay        deadletter.Replay
+	rate          float64
+	dryRun, yes   bool
+	again         bool
 }
 
 func (a *app) dlqCommand() *cobra.Command {
@@ -87,28 +84,15 @@ func (a *app) withShelf(cmd *cobra.Command, f *dlqFlags, use func(context.Contex
 	return a.withStation(cmd.Context(), f.broker, func(ctx context.Context, s station) error { return use(ctx, s) })
 }
 
-// choice picks dead letters.
-type choice struct {
-	// places are letters by name, topics mean all letters in them.
-	places []deadletter.Place
-	topics []string
-	// where is nil when there is no condition.
-	where *expression.Condition
-	// settled picks settled letters too.
-	settled bool
-	// by leaves out what has died later; zero means nothing.
-	by time.Time
-}
-
 // choose reads the arguments of a command.
-func choose(f *dlqFlags, args []string) (choice, error) {
-	c := choice{settled: f.all || f.again}
+func choose(f *dlqFlags, args []string) (deadletter.Choice, error) {
+	c := deadletter.Choice{Settled: f.all || f.again}
 
 	for _, arg := range args {
 		if place, ok := deadletter.ParsePlace(arg); ok {
-			c.places = append(c.places, place)
+			c.Places = append(c.Places, place)
 		} else {
-			c.topics = append(c.topics, arg)
+			c.Topics = append(c.Topics, arg)
 		}
 	}
 
@@ -125,7 +109,19 @@ func choose(f *dlqFlags, args []string) (choice, error) {
 		return c, usagef("dlq: --where: %w", err)
 	}
 
-	c.where = &where
+	var scope expression.Scope
+
+	c.Holds = func(l *deadletter.Letter) (bool, error) {
+		scope.Reset(l.Pipeline())
+		scope.Know(names(l))
+
+		holds, err := where.Holds(&scope)
+		if err != nil {
+			return false, fmt.Errorf("--where does not suit %s: %w", l.Place, err)
+		}
+
+		return holds, nil
+	}
 
 	return c, nil
 }
@@ -151,88 +147,19 @@ func age(c consumer.Cause) time.Duration {
 	return max(time.Since(c.Time), 0)
 }
 
-// visit calls f with the letters that are chosen.
-func (c *choice) visit(ctx context.Context, s shelf, f func(*deadletter.Letter) error) error {
-	var scope expression.Scope
-
-	pick := func(l *deadletter.Letter) error {
-		if !c.by.IsZero() && l.Cause().Time.After(c.by) {
-			return nil
-		}
-
-		if c.where == nil {
-			return f(l)
-		}
-
-		scope.Reset(l.Pipeline())
-		scope.Know(names(l))
-
-		holds, err := c.where.Holds(&scope)
-		if err != nil {
-			return fmt.Errorf("--where does not suit %s: %w", l.Place, err)
-		}
-
-		if !holds {
-			return nil
-		}
-
-		return f(l)
-	}
-
-	for i := range c.places {
-		found := false
-		q := deadletter.Query{Topic: c.places[i].Queue.Topic, At: &c.places[i], Settled: true}
-
-		err := s.DeadLetters(ctx, q, func(l *deadletter.Letter) error {
-			found = true
-
-			return pick(l)
-		})
-		if err != nil {
-			return err //nolint:wrapcheck // it says what is wrong
-		}
-
-		if !found {
-			return fmt.Errorf("there is no letter %s; millrace dlq ls --all lists those of %s", c.places[i], q.Topic)
-		}
-	}
-
-	for _, topic := range c.topics {
-		if err := s.DeadLetters(ctx, deadletter.Query{Topic: topic, Settled: c.settled}, pick); err != nil {
-			return err //nolint:wrapcheck // as above
-		}
-	}
-
-	return nil
-}
-
 // orEverything names the topics of dead letters where nothing is named.
-func (c *choice) orEverything(ctx context.Context, s shelf) (err error) {
-	if len(c.places)+len(c.topics) == 0 {
-		c.topics, err = s.DeadTopics(ctx)
+func orEverything(ctx context.Context, c *deadletter.Choice, s shelf) (err error) {
+	if len(c.Places)+len(c.Topics) == 0 {
+		c.Topics, err = s.DeadTopics(ctx)
 	}
 
 	return err //nolint:wrapcheck // it says what is wrong
 }
 
-// visitMost calls f with at most so many letters; 0 means all.
-func (c *choice) visitMost(ctx context.Context, s shelf, most int, f func(*deadletter.Letter) error) error {
-	seen := 0
-
-	err := c.visit(ctx, s, func(l *deadletter.Letter) error {
-		if err := f(l); err != nil {
-			return err
-		}
-
-		seen++
-		if seen == most {
-			return errEnough
-		}
-
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		return nil
+// hinted adds to an error what lets a settled letter be settled again.
+func hinted(err error, does string) error {
+	if settled, ok := errors.AsType[*deadletter.SettledError](err); ok {
+		return fmt.Errorf("%w; --again %s it nevertheless", settled, does)
 	}
 
 	return err

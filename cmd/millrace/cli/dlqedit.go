@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
+	"github.com/millrace/millrace/consumer/deadletter"
 )
 
 // editFlags are the changes that edit makes by itself.
@@ -82,44 +81,15 @@ is the JSON document itself. When nothing has been changed nothing is replayed.`
 func (a *app) editLetter(
 	ctx context.Context, s shelf, f *dlqFlags, place deadletter.Place, change func(*deadletter.Letter) error,
 ) error {
-	var letter *deadletter.Letter
-
-	c := choice{places: []deadletter.Place{place}}
-
-	err := c.visit(ctx, s, func(l *deadletter.Letter) error {
-		letter = l
-
-		return nil
-	})
+	changed, err := deadletter.Replace(ctx, s, place, f.again, f.replay, change)
 	if err != nil {
-		return err
+		return hinted(err, "edits")
 	}
 
-	if letter.Settled && !f.again {
-		return fmt.Errorf("%s is settled: it has been replayed or dropped; --again edits it nevertheless", place)
-	}
-
-	before := *letter
-	before.Props = maps.Clone(letter.Props)
-
-	if err := change(letter); err != nil {
-		return err
-	}
-
-	if letter.Key == before.Key && letter.Tag == before.Tag && bytes.Equal(letter.Body, before.Body) &&
-		maps.Equal(letter.Props, before.Props) {
+	if !changed {
 		_, _ = fmt.Fprintln(a.Err, "nothing has been changed, and nothing is replayed")
 
 		return nil
-	}
-
-	one, err := f.replay(letter)
-	if err != nil {
-		return err
-	}
-
-	if err := s.Settle(ctx, place.Queue.Topic, []deadletter.Settlement{one}); err != nil {
-		return err //nolint:wrapcheck // it says what is wrong
 	}
 
 	_, _ = fmt.Fprintf(a.Err, "replayed %s as changed\n", place)
@@ -129,16 +99,19 @@ func (a *app) editLetter(
 
 // change makes the changes of the flags.
 func (e *editFlags) change(l *deadletter.Letter, changed func(string) bool) error {
+	edit := deadletter.Edit{Props: e.props, Remove: e.remove}
+
 	if changed("key") {
-		l.Key = e.key
+		edit.Key = &e.key
 	}
 
 	if changed("tag") {
-		l.Tag = e.tag
+		edit.Tag = &e.tag
 	}
 
 	if changed("body") {
-		l.Body = []byte(e.body)
+		body := []byte(e.body)
+		edit.Body = &body
 	}
 
 	if changed("body-file") {
@@ -147,27 +120,12 @@ func (e *editFlags) change(l *deadletter.Letter, changed func(string) bool) erro
 			return fmt.Errorf("dlq edit: %w", err)
 		}
 
-		l.Body = body
+		edit.Body = &body
 	}
 
-	props := maps.Clone(l.Props)
-	if props == nil {
-		props = make(map[string]string)
+	if err := edit.Apply(l); err != nil {
+		return usagef("dlq edit: %w", err)
 	}
-
-	for _, name := range e.remove {
-		delete(props, name)
-	}
-
-	for name, value := range e.props {
-		if strings.HasPrefix(name, "millrace.") {
-			return usagef("dlq edit: the property %s is millrace's own", name)
-		}
-
-		props[name] = value
-	}
-
-	l.Props = props
 
 	return nil
 }
@@ -183,7 +141,7 @@ func (a *app) editByHand(ctx context.Context, l *deadletter.Letter) error {
 		return fmt.Errorf("the body of %s is no text, which an editor would spoil; use --body-file", l.Place)
 	}
 
-	before := editable{Key: l.Key, Tag: l.Tag, Props: ownProps(l.Props), Body: bodyText(l.Body)}
+	before := editable{Key: l.Key, Tag: l.Tag, Props: l.OwnProps(), Body: bodyText(l.Body)}
 
 	text, err := json.MarshalIndent(before, "", "  ")
 	if err != nil {

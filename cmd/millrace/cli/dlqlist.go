@@ -16,51 +16,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/deadletter"
 )
 
 // shownLetter is a dead letter as a line of JSON.
 type shownLetter struct {
-	Letter   string             `json:"letter"`
-	Settled  bool               `json:"settled,omitempty"`
-	Group    string             `json:"group,omitempty"`
-	Died     time.Time          `json:"died,omitzero"`
-	Stage    string             `json:"stage,omitempty"`
-	Error    string             `json:"error,omitempty"`
-	Stack    string             `json:"stack,omitempty"`
-	Tries    int                `json:"attempts"`
-	Attempts []consumer.Attempt `json:"history,omitempty"`
-	Replays  int                `json:"replays,omitempty"`
-	Topic    string             `json:"topic,omitempty"`
-	Queue    string             `json:"queue,omitempty"`
-	Offset   string             `json:"offset,omitempty"`
-	ID       string             `json:"id"`
-	Key      string             `json:"key,omitempty"`
-	Tag      string             `json:"tag,omitempty"`
-	Props    map[string]string  `json:"props,omitempty"`
-	Born     time.Time          `json:"born,omitzero"`
-	Body     json.RawMessage    `json:"body"`
-}
+	deadletter.Shown
 
-func showLetter(l *deadletter.Letter) shownLetter {
-	c := l.Cause()
-
-	return shownLetter{
-		Letter: l.Place.String(), Settled: l.Settled, Group: c.Group, Died: c.Time,
-		Stage: c.Stage, Error: c.Error, Stack: c.Stack, Tries: c.Deliveries, Attempts: c.Attempts,
-		Replays: l.Replays(), Topic: l.Topic(), Queue: l.Props[consumer.PropOriginQueue],
-		Offset: l.Props[consumer.PropOriginOffset],
-		ID:     l.ID, Key: l.Key, Tag: l.Tag, Props: ownProps(l.Props), Born: l.Born, Body: bodyText(l.Body),
-	}
-}
-
-// ownProps are the properties that are not millrace's.
-func ownProps(props map[string]string) map[string]string {
-	own := maps.Clone(props)
-	maps.DeleteFunc(own, func(name, _ string) bool { return strings.HasPrefix(name, "millrace.") })
-
-	return own
+	Body json.RawMessage `json:"body"`
 }
 
 // bodyText returns a body as JSON: a document as it is, anything else, and a document that is a text, as a text.
@@ -123,7 +87,7 @@ func (a *app) dlqShowCommand(f *dlqFlags) *cobra.Command {
 					return a.jsonLetters(ctx, s, &c, f.most)
 				}
 
-				return c.visitMost(ctx, s, f.most, func(l *deadletter.Letter) error {
+				return c.VisitMost(ctx, s, f.most, func(l *deadletter.Letter) error {
 					_, err := io.WriteString(a.Out, describeLetter(l, time.Now()))
 
 					return err //nolint:wrapcheck // of the output
@@ -137,16 +101,16 @@ func (a *app) dlqShowCommand(f *dlqFlags) *cobra.Command {
 	return cmd
 }
 
-func (a *app) jsonLetters(ctx context.Context, s shelf, c *choice, most int) error {
-	if err := c.orEverything(ctx, s); err != nil {
+func (a *app) jsonLetters(ctx context.Context, s shelf, c *deadletter.Choice, most int) error {
+	if err := orEverything(ctx, c, s); err != nil {
 		return err
 	}
 
 	out := bufio.NewWriter(a.Out)
 	encoder := json.NewEncoder(out)
 
-	err := c.visitMost(ctx, s, most, func(l *deadletter.Letter) error {
-		return encoder.Encode(showLetter(l))
+	err := c.VisitMost(ctx, s, most, func(l *deadletter.Letter) error {
+		return encoder.Encode(shownLetter{Shown: l.Show(), Body: bodyText(l.Body)})
 	})
 
 	return errors.Join(err, out.Flush())
@@ -155,14 +119,14 @@ func (a *app) jsonLetters(ctx context.Context, s shelf, c *choice, most int) err
 // shownError is how much of an error a line of the list has.
 const shownError = 80
 
-func (a *app) listLetters(ctx context.Context, s shelf, c *choice, most int) error {
-	if err := c.orEverything(ctx, s); err != nil {
+func (a *app) listLetters(ctx context.Context, s shelf, c *deadletter.Choice, most int) error {
+	if err := orEverything(ctx, c, s); err != nil {
 		return err
 	}
 
 	rows := [][]string{{"LETTER", "AGE", "TRIES", "STAGE", "ERROR"}}
 
-	err := c.visitMost(ctx, s, most, func(l *deadletter.Letter) error {
+	err := c.VisitMost(ctx, s, most, func(l *deadletter.Letter) error {
 		cause := l.Cause()
 		old := ""
 
@@ -186,7 +150,7 @@ func (a *app) listLetters(ctx context.Context, s shelf, c *choice, most int) err
 		return nil
 	})
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // it says what is wrong
 	}
 
 	text := table(rows)
@@ -241,7 +205,7 @@ func describeLetter(l *deadletter.Letter, now time.Time) string {
 		add("replayed", "%s before", plural(n, "time"))
 	}
 
-	own := ownProps(l.Props)
+	own := l.OwnProps()
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		add("prop", "%s = %s", harmless(name), indent(own[name]))
 	}

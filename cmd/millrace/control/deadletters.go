@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/deadletter"
 )
 
 // letterLine is one line of a read of dead letters: a letter, or why there are no more.
@@ -44,6 +44,10 @@ func (c *Client) DeadLetters(ctx context.Context, q deadletter.Query, visit func
 		query.Set("at", q.At.String())
 	}
 
+	if q.From != nil {
+		query.Set("from", q.From.String())
+	}
+
 	response, err := c.do(ctx, http.MethodGet, "/deadletters?"+query.Encode(), nil)
 	if err != nil {
 		return err
@@ -56,7 +60,7 @@ func (c *Client) DeadLetters(ctx context.Context, q deadletter.Query, visit func
 	for {
 		var l letterLine
 
-		if err := decoder.Decode(&l); errors.Is(err, io.EOF) { //nolint:musttag // a place is a text
+		if err := decoder.Decode(&l); errors.Is(err, io.EOF) { //nolint:musttag,nolintlint // a place is a text
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("control: %w", err)
@@ -107,32 +111,35 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) {
 	q := deadletter.Query{Topic: r.URL.Query().Get("topic")}
 	q.Settled, _ = strconv.ParseBool(r.URL.Query().Get("settled"))
 
-	if text := r.URL.Query().Get("at"); text != "" {
-		var at deadletter.Place
-		if err := at.UnmarshalText([]byte(text)); err != nil {
+	for name, place := range map[string]**deadletter.Place{"at": &q.At, "from": &q.From} {
+		text := r.URL.Query().Get(name)
+		if text == "" {
+			continue
+		}
+
+		*place = new(deadletter.Place)
+		if err := (*place).UnmarshalText([]byte(text)); err != nil {
 			fail(w, err)
 
 			return
 		}
-
-		q.At = &at
 	}
 
 	w.Header().Set("Content-Type", "application/jsonl")
 
 	encoder := json.NewEncoder(w)
 
-	err := s.desk.Read(r.Context(), q, func(l *deadletter.Letter) error {
-		return encoder.Encode(letterLine{Letter: l}) //nolint:musttag // as above
+	err := s.desk.DeadLetters(r.Context(), q, func(l *deadletter.Letter) error {
+		return encoder.Encode(letterLine{Letter: l}) //nolint:musttag,nolintlint // as above
 	})
 	if err != nil && r.Context().Err() == nil {
-		_ = encoder.Encode(letterLine{Error: err.Error()}) //nolint:errchkjson,musttag // there is nobody left to be told
+		_ = encoder.Encode(letterLine{Error: err.Error()}) //nolint:errchkjson,musttag,nolintlint // nobody is left to be told
 	}
 }
 
 func (s *Server) settle(r *http.Request) (any, error) {
 	var request settlement
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil { //nolint:musttag // as above
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil { //nolint:musttag,nolintlint // as above
 		return nil, fmt.Errorf("control: %w", err)
 	}
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/actors/admin"
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
+	"github.com/millrace/millrace/consumer/deadletter"
 	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/pipeline"
 )

@@ -56,14 +56,20 @@ type Query struct {
 	Topic string
 	// At is the one to read; nil means all of the topic.
 	At *Place
+	// From is where to begin, in the order of the read; nil means at the beginning.
+	From *Place
 	// Settled asks for those that are settled, too.
 	Settled bool
 }
 
 // within returns the part of a queue from first to end that is asked for.
-func (q Query) within(first, end pipeline.Offset, cp consumer.Checkpoint) (from, to pipeline.Offset) {
+func (q Query) within(of pipeline.Queue, first, end pipeline.Offset, cp consumer.Checkpoint) (from, to pipeline.Offset) {
 	if !q.Settled {
 		first = max(first, cp.Next)
+	}
+
+	if q.From != nil && q.From.Queue == of {
+		first = max(first, q.From.Offset)
 	}
 
 	if q.At == nil {
@@ -81,12 +87,16 @@ type Settlement struct {
 	Message *Message `json:"message,omitempty"`
 }
 
-// Read calls visit with the dead letters of a topic, queue by queue, up to the present end. A letter that cannot be read is left
-// out. Visit must not call the desk.
-func (d *Desk) Read(ctx context.Context, q Query, visit func(*Letter) error) error {
+// DeadLetters calls visit with the dead letters of a topic, queue by queue, up to the present end. A letter that cannot be read
+// is left out. Visit must not call the desk.
+func (d *Desk) DeadLetters(ctx context.Context, q Query, visit func(*Letter) error) error {
 	return d.sit(ctx, q.Topic, func(v *visitor) error {
 		for _, lease := range v.leases {
 			if q.At != nil && q.At.Queue != lease.Queue {
+				continue
+			}
+
+			if q.From != nil && consumer.CompareQueues(lease.Queue, q.From.Queue) < 0 {
 				continue
 			}
 
@@ -256,7 +266,7 @@ func (v *visitor) read(ctx context.Context, l consumer.Lease, q Query, visit fun
 		limit.Messages = 1
 	}
 
-	from, end = q.within(from, end, cp)
+	from, end = q.within(l.Queue, from, end, cp)
 
 	look := func(m *pipeline.Message) error {
 		letter := letterOf(m)
@@ -306,7 +316,7 @@ func (d *Desk) Holds(ctx context.Context, topic string) (bool, error) {
 
 	holds := false
 
-	err := d.Read(ctx, Query{Topic: topic, Settled: true}, func(l *Letter) error {
+	err := d.DeadLetters(ctx, Query{Topic: topic, Settled: true}, func(l *Letter) error {
 		_, holds = consumer.CauseOf(l.Props)
 
 		return errEnough

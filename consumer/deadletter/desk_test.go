@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/cmd/millrace/deadletter"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/deadletter"
 	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -73,7 +73,7 @@ func read(t *testing.T, d *deadletter.Desk, topic string, settled bool) []*deadl
 
 	var all []*deadletter.Letter
 
-	err := d.Read(t.Context(), deadletter.Query{Topic: topic, Settled: settled}, func(l *deadletter.Letter) error {
+	err := d.DeadLetters(t.Context(), deadletter.Query{Topic: topic, Settled: settled}, func(l *deadletter.Letter) error {
 		all = append(all, l)
 
 		return nil
@@ -154,6 +154,28 @@ func TestTopicsOfDeadLettersAreKnown(t *testing.T) {
 	for topic, want := range map[string]bool{"graves": true, "in": false, "%DLQ%g": true} {
 		if got, err := d.Holds(t.Context(), topic); err != nil || got != want {
 			t.Errorf("%s: %t, %v", topic, got, err)
+		}
+	}
+}
+
+func TestAReadGoesOnFromAPlace(t *testing.T) {
+	t.Parallel()
+
+	d, _ := setup(t)
+	letters := read(t, d, "graves", false)
+
+	for i := range letters {
+		var rest []deadletter.Place
+
+		q := deadletter.Query{Topic: "graves", From: &letters[i].Place}
+
+		err := d.DeadLetters(t.Context(), q, func(l *deadletter.Letter) error {
+			rest = append(rest, l.Place)
+
+			return nil
+		})
+		if err != nil || len(rest) != len(letters)-i || rest[0] != letters[i].Place {
+			t.Errorf("from %s there are %v, %v", letters[i].Place, rest, err)
 		}
 	}
 }
