@@ -144,7 +144,6 @@ func TestQueuesArePausedResumedAndSoughtByCommands(t *testing.T) {
 
 	w := setup(t)
 	w.ok("", "topics", "create", "in", "--queues", "2")
-	w.ok("a\nb\n", "produce", "in", "--key", "k")
 
 	run := w.start("run", "--admin", "127.0.0.1:0", w.write("job.yaml", upperJob))
 	there := []string{"--admin", run.endpoint()}
