@@ -31,7 +31,7 @@ soak: ## look for what takes too long for every day: seeds, kills, days of virtu
 	nice env MILLRACE_SEEDS=10000 go test -C actors -count=1 -run '^TestSeeds$$' -timeout 2h
 	nice env MILLRACE_HOURS=24 MILLRACE_STOPS=20 go test ./actors -count=1 -run '^(TestHoursOfTrouble|TestHundredJobsStopAtOnce)$$' -v -timeout 1h
 	nice env MILLRACE_KILLS=1000 go test -C actors -count=1 -run '^TestKilledProcessesLoseNothing$$' -v -timeout 2h
-	MILLRACE_SCENE_OUTAGE=1m MILLRACE_SCENE_CYCLES=100 go test -count=1 -timeout 15m -v ./consumer/rocketmq \
+	MILLRACE_SCENE_OUTAGE=1m MILLRACE_SCENE_KILLS=100 MILLRACE_SCENE_CYCLES=100 go test -count=1 -timeout 30m -v ./consumer/rocketmq \
 		-run '^(TestKilledMembersLoseNothing|TestRealBrokerInTrouble)$$'
 
 .PHONY: bench

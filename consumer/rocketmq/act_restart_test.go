@@ -3,7 +3,6 @@ package rocketmq_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"time"
 
@@ -21,17 +20,7 @@ func restartsMakeNoCopies(a *act) {
 		step     = 4 // deliveries between a start and a stop
 	)
 
-	cycles := 10
-
-	if text := os.Getenv("MILLRACE_SCENE_CYCLES"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			a.Fatal(err)
-		}
-
-		cycles = n
-	}
-
+	cycles := numberFrom(a.T, "MILLRACE_SCENE_CYCLES", 10)
 	a.publishes(cycles + 2)
 
 	stage := func(ctx context.Context, _ string, number int) error {

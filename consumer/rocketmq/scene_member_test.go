@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +20,7 @@ type sceneMember struct {
 
 	ended, killed bool
 	held          map[string]bool // its queues when it ended
+	endedAt       int64           // in milliseconds
 }
 
 // sceneWord is a member's word on a queue that it got or lost.
@@ -76,35 +76,5 @@ func (m *sceneMember) exits(t *testing.T) {
 
 	if !m.killed && err != nil || m.killed && status.Signal() != syscall.SIGKILL {
 		t.Fatalf("member %d ended with %v\n%s", m.number, err, m.problems.String())
-	}
-}
-
-// addTo adds what a member's ledger says to the books.
-func (m *sceneMember) addTo(b *sceneBooks, text string) {
-	counts, last := map[string]int{}, map[string]int{} // writes of a queue since its last but one checkpoint, and its last
-
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) < 4 || words[len(words)-1] != "." {
-			continue // torn by the kill
-		}
-
-		switch words[1] {
-		case "W":
-			at, _ := strconv.ParseInt(words[0], 10, 64)
-			b.writes = append(b.writes, sceneWrite{at: at, by: m, place: words[3] + " " + words[4]})
-			b.done[words[2]] = true
-			counts[words[3]]++
-			last[words[3]]++
-		case "D":
-			b.done[words[2]] = true
-			b.dead++
-		case "C":
-			counts[words[2]], last[words[2]] = last[words[2]], 0
-		}
-	}
-
-	for _, n := range counts {
-		b.since[m] += n
 	}
 }

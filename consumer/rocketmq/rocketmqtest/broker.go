@@ -61,7 +61,7 @@ func (b *Broker) PID() int { return b.process.raw.Pid }
 func (b *Broker) Configure(t testing.TB, settings map[string]string) {
 	t.Helper()
 
-	client := remoting.NewClient(remoting.Options{TLS: b.options.tls.client})
+	client := remoting.NewClient(remoting.Options{TLS: b.options.tls.client, CallTimeout: readyTimeout})
 	defer client.Close()
 
 	request := &remoting.Command{Code: updateBrokerConfig, Body: []byte(properties(settings))}
