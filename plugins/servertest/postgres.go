@@ -32,12 +32,35 @@ type Postgres struct {
 	process       *process
 }
 
+const (
+	// postgresPrefix is what the names of the servers' directories begin with.
+	postgresPrefix = "millrace-postgres-"
+	// stale is the age from which on a directory is nobody's: no test lasts that long.
+	stale = 24 * time.Hour
+)
+
+// sweep removes what tests have left in a directory that were killed before they could do so themselves.
+func sweep(parent string) {
+	left, err := filepath.Glob(filepath.Join(parent, postgresPrefix+"*"))
+	if err != nil {
+		return
+	}
+
+	for _, dir := range left {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > stale {
+			_ = os.RemoveAll(dir) // which may be another user's
+		}
+	}
+}
+
 // StartPostgres starts a server for a test, which ends it.
 func StartPostgres(t testing.TB) *Postgres {
 	t.Helper()
 
+	sweep(os.TempDir()) //nolint:usetesting // as said below
+
 	// Not t.TempDir, into which only root could look where the server has to run as nobody.
-	dir, err := os.MkdirTemp(os.TempDir(), "millrace-postgres-") //nolint:usetesting // as said above
+	dir, err := os.MkdirTemp(os.TempDir(), postgresPrefix) //nolint:usetesting // as said above
 	if err != nil {
 		t.Fatal(err)
 	}
