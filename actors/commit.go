@@ -93,7 +93,7 @@ func (t *tracker) committed(m *commitResult) {
 			t.touch(q)
 		}
 	case errors.Is(m.err, consumer.ErrNotOwner):
-		t.lose(q)
+		t.lose(q, m.err)
 	default:
 		t.counts.CommitsFailed++
 		t.log.Warn("a commit failed; it is tried again", t.queueField(q.slot), zap.Error(m.err))
@@ -107,20 +107,27 @@ func (t *tracker) committed(m *commitResult) {
 	t.closeIfIdle(q)
 }
 
-// lose notes that a queue belongs to someone else. What still runs for it is dropped when it ends.
-func (t *tracker) lose(q *tracked) {
+// lose notes that a queue belongs to someone else, or that somebody has set its offset, as err says. What still runs for it is
+// dropped when it ends.
+func (t *tracker) lose(q *tracked, err error) {
 	if q.slot.is(slotGone) {
 		return
 	}
 
-	t.log.Warn("lost a queue", t.queueField(q.slot))
-
-	if q.closing == nil {
+	switch {
+	case q.closing == nil:
+		t.log.Warn("lost a queue", t.queueField(q.slot), zap.Error(err))
 		q.closing = &closing{by: t.clock.now()}
+	case errors.Is(err, consumer.ErrReset):
+		t.log.Info("the group's offset was set while a queue was given up; the next owner begins there", t.queueField(q.slot))
+
+		err = nil // as if the offset had been set just afterwards
+	default:
+		t.log.Warn("lost a queue", t.queueField(q.slot), zap.Error(err))
 	}
 
 	t.root.Send(t.engine, &slotLost{slot: q.slot})
-	t.finishClosing(q, consumer.ErrNotOwner)
+	t.finishClosing(q, err)
 }
 
 // closing is the end of a queue's ownership.

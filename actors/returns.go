@@ -150,7 +150,7 @@ func (d *returnDesk) result(m *returnResult) {
 		t.giveBack(q)
 		t.closeIfIdle(q)
 	case errors.Is(m.err, consumer.ErrNotOwner):
-		t.lose(q) // which forgets this return with the others, and counts none of them as still running
+		t.lose(q, m.err) // which forgets this return with the others, and counts none of them as still running
 	default:
 		r.tries++
 		r.err = m.err

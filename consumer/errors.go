@@ -14,6 +14,9 @@ var (
 	ErrNoCheckpoint = errors.New("consumer: no checkpoint stored")
 	// ErrNotOwner is returned when a lease has ended: the queue belongs to someone else or is on its way there.
 	ErrNotOwner = errors.New("consumer: not the owner of the queue")
+	// ErrReset is an [ErrNotOwner] that says why: somebody has set the group's offset, which counts from then on, and what the
+	// lease has not committed before does not count any more.
+	ErrReset = fmt.Errorf("%w: somebody has set the group's offset", ErrNotOwner)
 	// ErrLeft is returned by every call after Leave.
 	ErrLeft = errors.New("consumer: the member has left its group")
 	// ErrClosed is returned by every call after the broker was closed.

@@ -138,7 +138,7 @@ func (m *member) renew(l *lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	l.end(consumer.ErrNotOwner)
+	l.end(consumer.ErrReset)
 
 	if m.leases[l.Queue] == l && m.cause == nil {
 		m.give(l.Queue)

@@ -89,11 +89,18 @@ func (m *member) lease(q pipeline.Queue, epoch uint64) (*lease, error) {
 		return nil, m.cause
 	}
 
-	if held := m.leases[q]; held != nil && held.Epoch == epoch && held.over() == nil {
+	held := m.leases[q]
+
+	switch {
+	case held == nil, held.Epoch != epoch && !held.Reset:
+		return nil, consumer.ErrNotOwner
+	case held.Epoch != epoch:
+		return nil, consumer.ErrReset
+	case held.over() != nil:
+		return nil, held.over()
+	default:
 		return held, nil
 	}
-
-	return nil, consumer.ErrNotOwner
 }
 
 // answerable returns the lease that a commit may be made under: also one whose queue is locked and was taken away, until it

@@ -136,7 +136,7 @@ func (m *member) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkp
 	m.reportReset(held, target)
 	m.renew(held)
 
-	return consumer.ErrNotOwner
+	return consumer.ErrReset
 }
 
 // update stores an offset and reports whether a reset that no pull has met yet keeps the broker from it.

@@ -19,9 +19,9 @@ const (
 
 // followReset ends a lease because an administrator has set the group's offset, and gives the queue back under a new one. The
 // broker took its mark of the reset off when it told us, and heeds commits again: one that was on its way may have
-// overwritten the target, which is therefore stored once more. It returns [consumer.ErrNotOwner].
+// overwritten the target, which is therefore stored once more. It returns [consumer.ErrReset].
 func (m *member) followReset(ctx context.Context, held *lease, target pipeline.Offset) error {
-	held.end(consumer.ErrNotOwner)
+	held.end(consumer.ErrReset)
 	m.reportReset(held, target)
 
 	held.committing.Lock()
@@ -43,7 +43,7 @@ func (m *member) followReset(ctx context.Context, held *lease, target pipeline.O
 
 	m.renew(held)
 
-	return consumer.ErrNotOwner
+	return consumer.ErrReset
 }
 
 // confirm stores the offset of a reset. lease.committing is held.

@@ -152,3 +152,25 @@ func TestResetIsFollowedByAJobThatWaitsForRewoundBrokers(t *testing.T) {
 		}
 	})
 }
+
+// A reset that no pull has met yet refuses the last commit of a job that is stopped just then, which is nobody's fault.
+func TestJobMayEndWhileAResetIsPending(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		w.publish("1", "2", "3", "4", "5")
+
+		r, err := actors.Start(jobOf(&book{seen: map[string]int{}}), w.bus, actors.Options{})
+		if err != nil {
+			w.Fatal(err)
+		}
+
+		<-time.After(64 * time.Second) // in the middle of a held pull
+		w.reset("2")
+
+		report := r.Drain(time.Minute)
+		if !report.Clean || report.Err != nil || w.storedOffset() != "2" {
+			w.Errorf("the end is %+v, stored %s", report, w.storedOffset())
+		}
+	})
+}
