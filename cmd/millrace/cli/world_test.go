@@ -48,6 +48,8 @@ type world struct {
 	dir string
 	// broker is what commands are told to work on.
 	broker string
+	// variables are those of the environment, beside PASSWORD.
+	variables map[string]string
 }
 
 func setup(t *testing.T) *world {
@@ -85,7 +87,7 @@ func (w *world) do(input string, args ...string) call {
 
 	var out, errs bytes.Buffer
 
-	c := command(strings.NewReader(input), &out, &errs, nil)
+	c := w.command(strings.NewReader(input), &out, &errs, nil)
 	code := c.Run(w.t.Context(), w.onBroker(args)...)
 
 	return call{code: code, out: out.String(), err: errs.String()}
@@ -113,6 +115,21 @@ func (w *world) onBroker(args []string) []string {
 	}
 }
 
+// command returns the command with the world's variables.
+func (w *world) command(in io.Reader, out, errs io.Writer, interrupts <-chan os.Signal) *cli.Command {
+	c := command(in, out, errs, interrupts)
+	lookup := c.Variables.Lookup
+	c.Variables.Lookup = func(name string) (string, bool) {
+		if v, ok := w.variables[name]; ok {
+			return v, true
+		}
+
+		return lookup(name)
+	}
+
+	return c
+}
+
 // job is a command that runs beside the test.
 type job struct {
 	t          *testing.T
@@ -128,7 +145,7 @@ func (w *world) start(args ...string) *job {
 	j := &job{
 		t: w.t, interrupts: make(chan os.Signal, 4), out: newWatched(), err: newWatched(), ended: make(chan int, 1),
 	}
-	c := command(strings.NewReader(""), j.out, j.err, j.interrupts)
+	c := w.command(strings.NewReader(""), j.out, j.err, j.interrupts)
 
 	go func() { j.ended <- c.Run(context.WithoutCancel(w.t.Context()), w.onBroker(args)...) }()
 

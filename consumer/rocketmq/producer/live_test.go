@@ -148,13 +148,9 @@ func TestSignedAndEncrypted(t *testing.T) {
 	t.Parallel()
 
 	cert, key := rocketmqtest.Certificate(t, "127.0.0.1")
-	cluster := rocketmqtest.Start(t, rocketmqtest.Options{Certificate: cert, Key: key, Config: map[string]string{
-		"authenticationEnabled":                "true",
-		"authenticationProvider":               "org.apache.rocketmq.auth.authentication.provider.DefaultAuthenticationProvider",
-		"authenticationMetadataProvider":       "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider",
-		"initAuthenticationUser":               `{"username":"u","password":"12345678"}`,
-		"innerClientAuthenticationCredentials": `{"accessKey":"u","secretKey":"12345678"}`,
-	}})
+	cluster := rocketmqtest.Start(t, rocketmqtest.Options{
+		Certificate: cert, Key: key, AccessKey: "u", SecretKey: "12345678",
+	})
 
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(cert)

@@ -11,13 +11,7 @@ import (
 func TestSignaturesAreThoseThatARealBrokerAsksFor(t *testing.T) {
 	t.Parallel()
 
-	cluster := rocketmqtest.Start(t, rocketmqtest.Options{Config: map[string]string{
-		"authenticationEnabled":                "true",
-		"authenticationProvider":               "org.apache.rocketmq.auth.authentication.provider.DefaultAuthenticationProvider",
-		"authenticationMetadataProvider":       "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider",
-		"initAuthenticationUser":               `{"username":"u","password":"12345678"}`,
-		"innerClientAuthenticationCredentials": `{"accessKey":"u","secretKey":"12345678"}`,
-	}})
+	cluster := rocketmqtest.Start(t, rocketmqtest.Options{AccessKey: "u", SecretKey: "12345678"})
 
 	right := remoting.Credentials{AccessKey: "u", SecretKey: "12345678"}
 	withToken := remoting.Credentials{AccessKey: "u", SecretKey: "12345678", SecurityToken: "sts"}

@@ -61,13 +61,21 @@ func (b *Broker) PID() int { return b.process.raw.Pid }
 func (b *Broker) Configure(t testing.TB, settings map[string]string) {
 	t.Helper()
 
-	client := remoting.NewClient(remoting.Options{TLS: b.options.tls.client, CallTimeout: readyTimeout})
+	client := b.client()
 	defer client.Close()
 
 	request := &remoting.Command{Code: updateBrokerConfig, Body: []byte(properties(settings))}
 	if _, err := client.Call(t.Context(), b.Addr, request); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// client returns one for questions to the running broker, which is patient.
+func (b *Broker) client() *remoting.Client {
+	o := b.options.client()
+	o.CallTimeout = readyTimeout
+
+	return remoting.NewClient(o)
 }
 
 // open starts the broker for the first time.
@@ -103,6 +111,7 @@ func (b *Broker) launch(ctx context.Context) error {
 	}
 
 	config := b.defaults()
+	maps.Copy(config, signatures(b.options))
 	maps.Copy(config, b.options.Config)
 
 	file, err := writeConfig(b.dir, config)
@@ -124,7 +133,7 @@ func (b *Broker) launch(ctx context.Context) error {
 func (b *Broker) wait(ctx context.Context) error {
 	question := &remoting.Command{Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": "nobody"}}
 
-	return b.process.ready(ctx, b.options.tls.client, func(ctx context.Context, client *remoting.Client) error {
+	return b.process.ready(ctx, b.options.client(), func(ctx context.Context, client *remoting.Client) error {
 		if err := answers(ctx, client, b.Addr, question); err != nil {
 			return err
 		}

@@ -180,7 +180,7 @@ func (c *Cluster) launchNameServer(ctx context.Context) error {
 		return err
 	}
 
-	return c.nameServer.ready(ctx, c.options.tls.client, func(ctx context.Context, client *remoting.Client) error {
+	return c.nameServer.ready(ctx, c.options.client(), func(ctx context.Context, client *remoting.Client) error {
 		return answers(ctx, client, c.NameServer, routeOf("any"))
 	})
 }

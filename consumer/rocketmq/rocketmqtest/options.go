@@ -29,6 +29,12 @@ type Options struct {
 	// as [Certificate] makes; empty means that a client may choose, and that the servers make up a certificate, which nobody
 	// can verify.
 	Certificate, Key []byte
+	// AskClients makes servers with a certificate insist on one of their clients as well. They trust none but their own, by which
+	// a client may show itself, too.
+	AskClients bool
+	// AccessKey and SecretKey are a user who may do anything; brokers of version 5 then refuse what nobody has signed, and others
+	// what they have not been allowed. Empty means that everybody may do anything.
+	AccessKey, SecretKey string
 
 	tls tlsSettings
 }

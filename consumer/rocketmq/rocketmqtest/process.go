@@ -47,6 +47,7 @@ func (s server) start(ctx context.Context) (*process, error) {
 	args := append([]string{
 		"-XX:+UseSerialGC", "-Xshare:auto", "-XX:TieredStopAtLevel=1", // for a quick start
 		"-Duser.home=" + s.dir, "-Drocketmq.home.dir=" + s.dir,
+		"-Djava.io.tmpdir=" + s.dir, // they unpack libraries and write keys, which a killed one would leave behind
 	}, s.jvm...)
 	args = append(append(args, "-cp", filepath.Join(s.lib, "*"), s.main), s.args...)
 

@@ -2,7 +2,6 @@ package rocketmqtest
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ const (
 // ready asks whether the process can be used until it can, over a new connection each time, since a client holds back from
 // a server that did not answer before. It gives up when the process has ended.
 func (p *process) ready(
-	ctx context.Context, secured *tls.Config, ask func(ctx context.Context, client *remoting.Client) error,
+	ctx context.Context, o remoting.Options, ask func(ctx context.Context, client *remoting.Client) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -28,7 +27,7 @@ func (p *process) ready(
 	defer tick.Stop()
 
 	for {
-		client := remoting.NewClient(remoting.Options{TLS: secured})
+		client := remoting.NewClient(o)
 		err := ask(ctx, client)
 
 		client.Close()
@@ -93,8 +92,7 @@ func registered(ctx context.Context, client *remoting.Client, nameServer, broker
 const updateBrokerConfig = 25
 
 // register makes a broker register at once. One that started faster than its connection to the name server does so by itself
-// only after ten seconds. It is a change of configuration that has this effect; the value is the one that holds already. A
-// broker that wants signatures refuses it, and takes its ten seconds.
+// only after ten seconds. It is a change of configuration that has this effect; the value is the one that holds already.
 func register(ctx context.Context, client *remoting.Client, addr string) {
 	_, _ = client.Call(ctx, addr, &remoting.Command{Code: updateBrokerConfig, Body: []byte("brokerPermission=6\n")})
 }

@@ -32,12 +32,22 @@ func writeTLS(dir string, o Options) (s tlsSettings, err error) {
 		return s, fmt.Errorf("rocketmqtest: %w", err)
 	}
 
-	s.client = &tls.Config{RootCAs: pool}
+	pair, err := tls.X509KeyPair(o.Certificate, o.Key)
+	if err != nil {
+		return s, fmt.Errorf("rocketmqtest: %w", err)
+	}
+
+	s.client = &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}
 	s.jvm = []string{
 		"-Dtls.server.mode=enforcing", "-Dtls.test.mode.enable=false",
 		"-Dtls.server.certPath=" + cert, "-Dtls.server.keyPath=" + key,
 		"-Dtls.enable=true", // of the broker, a client of the name server, which verifies nobody
 		"-Dtls.client.authServer=false",
+	}
+
+	if o.AskClients {
+		s.jvm = append(s.jvm, "-Dtls.server.need.client.auth=require", "-Dtls.server.authClient=true",
+			"-Dtls.server.trustCertPath="+cert, "-Dtls.client.certPath="+cert, "-Dtls.client.keyPath="+key)
 	}
 
 	return s, nil

@@ -33,7 +33,7 @@ func (c *Cluster) run(t testing.TB, args ...string) string {
 
 	flags := []string{
 		"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.home=" + c.dir, "-Drocketmq.home.dir=" + c.dir,
-		"-cp", c.ClassPath(),
+		"-Djava.io.tmpdir=" + c.dir, "-cp", c.ClassPath(),
 	}
 
 	command := exec.CommandContext(t.Context(), "java", append(flags, args...)...) //nolint:gosec // the test's own arguments
