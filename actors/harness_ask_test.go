@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"maps"
 	"testing/synctest"
 	"time"
 
@@ -58,15 +59,17 @@ func (p *plan) resume(proc *proc, q pipeline.Queue) {
 	_ = proc.r.Resume(p.t.Context(), q) // it may be somebody else's
 }
 
-// seek moves a queue back, to an offset that the group has committed: what lies above is done again, nothing is left out.
+// seek moves a queue back, to an offset that the group has committed, so that what lies above is done again; or forward, which
+// leaves out what is not done by then.
 func (p *plan) seek(proc *proc, q pipeline.Queue) {
-	for _, s := range p.b.StandingsOf(harnessGroup, p.member(), q.Topic) {
+	for _, s := range p.b.StandingsOf(harnessGroup, p.memberOf(proc.name), q.Topic) {
 		if s.Queue != q || !s.Stored {
 			continue
 		}
 
 		p.mu.Lock()
-		first := max(s.First, p.startAt[q])
+		of := p.placeOf(proc.name, q, 0).reader
+		first := max(s.First, p.startAt[of])
 		_, pending := proc.sought[q]
 		p.mu.Unlock()
 
@@ -74,9 +77,15 @@ func (p *plan) seek(proc *proc, q pipeline.Queue) {
 			return
 		}
 
-		to := first + pipeline.Offset(p.rnd.Int64N(int64(s.Checkpoint.Next-first)+1))
+		from, most := first, s.Checkpoint.Next
+		if p.rnd.IntN(3) == 0 {
+			from, most = s.Checkpoint.Next, max(s.Checkpoint.Next, s.End)
+		}
+
+		to := from + pipeline.Offset(p.rnd.Int64N(int64(most-from)+1))
 
 		p.mu.Lock()
+		p.skipped[of] = append(p.skipped[of], consumer.Run{From: s.Checkpoint.Next, To: max(to, s.Checkpoint.Next)})
 		p.notef("%s is to seek %s to %d", proc.name, q, to)
 		proc.sought[q] = to
 		p.mu.Unlock()
@@ -131,13 +140,10 @@ func (w *world) resought(l consumer.Lease, from pipeline.Offset) {
 		}
 	}
 
-	for _, attempts := range []map[attempt]bool{w.returned, w.failed} {
-		for a := range attempts {
-			if a.lease() == l && a.offset >= from {
-				delete(attempts, a)
-			}
-		}
-	}
+	again := func(a attempt) bool { return a.lease() == l && a.offset >= from }
+
+	maps.DeleteFunc(w.returned, func(a attempt, _ bool) bool { return again(a) })
+	maps.DeleteFunc(w.failed, func(a attempt, _ int) bool { return again(a) })
 
 	for a := range w.got {
 		if a.lease() == l && a.offset >= from {

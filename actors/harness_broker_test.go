@@ -85,10 +85,10 @@ func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.
 }
 
 func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
-	w, a := m.p.w, attemptOf(back)
+	w, a := m.p.w, m.p.w.attemptOf(m.p, back)
 
 	w.mu.Lock()
-	ownership := w.returns("a send-back", back)
+	ownership := w.returns("a send-back", back, a)
 
 	if w.spec.ordered {
 		w.breachf("I7", "%s was sent back from an ordered job", back.ID)
@@ -106,10 +106,14 @@ func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, de
 }
 
 func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, c consumer.Cause) error {
-	w, a := m.p.w, attemptOf(dead)
+	w, a := m.p.w, m.p.w.attemptOf(m.p, dead)
 
 	w.mu.Lock()
-	ownership := w.returns("a dead letter", dead)
+	ownership := w.returns("a dead letter", dead, a)
+
+	if most := dead.Origin.Delivery - 1 + w.failed[a]; c.Deliveries > most {
+		w.breachf("breaker", "%s is a dead letter after %d attempts, and %d were any", dead.ID, c.Deliveries, most)
+	}
 
 	if !w.rejected[dead.ID] && c.Deliveries < w.spec.retry.Attempts {
 		w.breachf("I8", "%s is a dead letter after %d of %d deliveries", dead.ID, c.Deliveries, w.spec.retry.Attempts)
@@ -122,22 +126,32 @@ func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, 
 	return err
 }
 
-func attemptOf(m *pipeline.Message) attempt {
-	return attempt{place: place{queue: m.Origin.Queue, offset: m.Origin.Offset}, epoch: m.Origin.Epoch}
+func (w *world) attemptOf(p *proc, m *pipeline.Message) attempt {
+	return attempt{place: w.placeOf(p.name, m.Origin.Queue, m.Origin.Offset), epoch: m.Origin.Epoch}
+}
+
+// placeOf is where a record stands for the process that reads it.
+func (w *world) placeOf(name string, q pipeline.Queue, o pipeline.Offset) place {
+	return place{reader: reader{member: w.memberOf(name), queue: q}, offset: o}
+}
+
+// memberOf is under whose name a process stores its offsets; empty means the group's.
+func (w *world) memberOf(name string) string {
+	if w.spec.broadcast {
+		return name
+	}
+
+	return ""
 }
 
 // returns checks that a message is handed back for a reason, and once. It returns the number of the ownership under the
 // lease, which a seek ends. The caller holds mu.
-func (w *world) returns(what string, m *pipeline.Message) int {
-	a := attemptOf(m)
-
+func (w *world) returns(what string, m *pipeline.Message, a attempt) int {
 	if w.spec.broadcast {
 		w.breachf("I1", "%s of %s from a broadcasting job", what, m.ID)
 	}
 
-	if !w.failed[a] {
-		w.breachf("cancelled is not failed", "%s of %s, of which nothing has failed", what, m.ID)
-	}
+	w.checkFailed(what, m.ID, a)
 
 	if w.returned[a] {
 		w.breachf("I8", "%s of %s, which was taken back already", what, m.ID)
@@ -173,15 +187,16 @@ func (w *world) onCommit(c consumertest.Commit) {
 	w.notef("%s: commit %s epoch %d: %v (%v)", c.Instance, c.Lease.Queue, c.Lease.Epoch, c.Checkpoint, c.Err)
 
 	if c.Err == nil {
-		w.noteStart(c.Lease.Queue, c.Checkpoint.Next)
+		w.noteStart(w.placeOf(c.Instance, c.Lease.Queue, c.Checkpoint.Next))
 	}
 
 	for _, r := range c.Covers {
-		if r.Offset < w.startAt[r.Queue] || c.Err != nil && !c.Stored && !w.spec.start.IsFirst() {
-			continue // left out by the start
+		at := w.placeOf(c.Instance, r.Queue, r.Offset)
+		if at.offset < w.startAt[at.reader] || w.leftOver(at) || c.Err != nil && !c.Stored && !w.spec.start.IsFirst() {
+			continue // left out by the start, or by a seek
 		}
 
-		if !r.Returned && !w.done[place{queue: r.Queue, offset: r.Offset}] {
+		if !r.Returned && !w.done[at] {
 			w.breachf("I2", "%s commits %s: %v, which covers %d (%s) that is not finished", c.Instance, c.Lease.Queue,
 				c.Checkpoint, r.Offset, r.ID)
 		}

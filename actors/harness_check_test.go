@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/pipeline"
 )
 
@@ -61,25 +62,31 @@ func (w *world) checkBooks() {
 	defer w.mu.Unlock()
 
 	for id := range w.expected {
-		f := fates[id]
-		last := place{queue: f.Queue, offset: f.Offset}
-
-		if w.leftOut(id, last) {
-			continue
-		}
-
-		ends := f.Dead
-		if w.done[last] && f.Dead == 0 {
-			ends++
-		}
-
-		if ends != 1 || f.Delivered != f.SentBack+1 || f.Delivered > w.spec.retry.Attempts {
-			w.breachf("I1", "%s: %d dead letters, delivered %d times and sent back %d times, last at %v, which is done: %v",
-				id, f.Dead, f.Delivered, f.SentBack, last, w.done[last])
+		for member := range w.joined {
+			w.checkEnd(id, member, fates[id])
 		}
 	}
 
 	w.checkLastWrites()
+}
+
+// checkEnd checks that a message has come to one end for one reader. The caller holds mu.
+func (w *world) checkEnd(id, member string, f consumertest.Fate) {
+	last := place{reader: reader{member: member, queue: f.Queue}, offset: f.Offset}
+
+	if w.leftOut(id, last) {
+		return
+	}
+
+	ends := f.Dead
+	if (w.done[last] || w.leftOver(last)) && f.Dead == 0 {
+		ends++
+	}
+
+	if ends != 1 || f.Delivered != f.SentBack+1 || f.Delivered > w.spec.retry.Attempts {
+		w.breachf("I1", "%s: %d dead letters, delivered %d times and sent back %d times, last at %v, which is done: %v",
+			id, f.Dead, f.Delivered, f.SentBack, last, w.done[last])
+	}
 }
 
 // checkLastWrites is I7 for sinks: inside one ownership the last writes of a key are in the order of its offsets, for all
@@ -98,7 +105,9 @@ func (w *world) checkLastWrites() {
 
 // stays says whether an attempt is complete for good: the owner has committed it, and has not handed it back.
 func (w *world) stays(l consumer.Lease, o pipeline.Offset) bool {
-	return w.commits[l].Finished(o) && w.complete[l][o] && !w.returned[attempt{place: place{queue: l.Queue, offset: o}, epoch: l.Epoch}]
+	back := attempt{place: place{reader: reader{queue: l.Queue}, offset: o}, epoch: l.Epoch} // members of a broadcast return nothing
+
+	return w.commits[l].Finished(o) && w.complete[l][o] && !w.returned[back]
 }
 
 // explain prints what the jobs say of themselves when a run does not come to its end.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -93,7 +94,7 @@ func mailboxOf(process any) int {
 // checkStart is where a group begins that has no offset: never below what its job asks for. The caller holds mu.
 func (w *world) checkStart(r ref) {
 	born := w.born[r.id]
-	if r.queue.Topic == consumer.RetryTopic(harnessGroup) || born >= w.joined {
+	if r.queue.Topic == consumer.RetryTopic(harnessGroup) || born >= w.joined[r.member] {
 		return
 	}
 
@@ -103,16 +104,21 @@ func (w *world) checkStart(r ref) {
 	}
 }
 
-// noteStart notes the first commit of a group in a queue, which is where it begins. The caller holds mu.
-func (w *world) noteStart(q pipeline.Queue, next pipeline.Offset) {
-	if _, ok := w.startAt[q]; !ok && !w.spec.start.IsFirst() && q.Topic == "in" {
-		w.startAt[q] = next
+// noteStart notes the first commit of a reader in a queue, which is where it begins. The caller holds mu.
+func (w *world) noteStart(at place) {
+	if _, ok := w.startAt[at.reader]; !ok && !w.spec.start.IsFirst() && at.queue.Topic == "in" {
+		w.startAt[at.reader] = at.offset
 	}
+}
+
+// leftOver says whether a seek may have left out a message. The caller holds mu.
+func (w *world) leftOver(at place) bool {
+	return slices.ContainsFunc(w.skipped[at.reader], func(r consumer.Run) bool { return r.From <= at.offset && at.offset < r.To })
 }
 
 // leftOut says whether a message lies below the start, and checks that it may. The caller holds mu.
 func (w *world) leftOut(id string, at place) bool {
-	if at.queue.Topic != "in" || at.offset >= w.startAt[at.queue] {
+	if at.queue.Topic != "in" || at.offset >= w.startAt[at.reader] {
 		return false
 	}
 

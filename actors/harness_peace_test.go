@@ -11,6 +11,7 @@ import (
 func (p *plan) heal() {
 	p.mu.Lock()
 	p.notef("peace")
+	p.outage = outage{}
 	p.mu.Unlock()
 
 	p.b.SetFaults(consumertest.Faults{})
@@ -22,10 +23,7 @@ func (p *plan) heal() {
 		}
 	}
 
-	if len(p.procs) == 0 {
-		p.begin(names()[0])
-	}
-
+	p.beginAll(names()[0])
 	p.resumeAll()
 }
 
@@ -39,7 +37,11 @@ func (p *plan) settle() {
 		<-time.After(pause)
 		p.look()
 
-		behind := p.b.Behind(harnessGroup, p.member(), "in")
+		var behind []string
+		for member := range p.joined {
+			behind = append(behind, p.b.Behind(harnessGroup, member, "in")...)
+		}
+
 		if len(behind) == 0 && p.inFlight == 0 {
 			return
 		}
@@ -100,7 +102,7 @@ func (p *plan) restart() {
 	p.mu.Unlock()
 
 	p.checkBooks()
-	p.begin(names()[1])
+	p.beginAll(names()[1])
 	<-time.After(20 * time.Second)
 	p.look()
 

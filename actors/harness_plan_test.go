@@ -2,6 +2,8 @@ package actors
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -114,7 +116,7 @@ func (p *plan) upTo(d time.Duration) time.Duration { return time.Duration(p.rnd.
 
 // step makes one thing happen.
 func (p *plan) step() {
-	switch p.rnd.IntN(12) {
+	switch p.rnd.IntN(14) {
 	case 0, 1:
 		p.publish(1 + p.rnd.IntN(40))
 	case 2, 3:
@@ -133,12 +135,15 @@ func (p *plan) step() {
 		}
 	case 10, 11:
 		p.ask()
+	case 12, 13:
+		p.fell()
 	}
 }
 
 // drawFaults draws what the broker does wrong from now on.
 func (p *plan) drawFaults() consumertest.Faults {
 	f := consumertest.DrawFaults(p.rnd)
+	f.PruneOnCommit = f.PruneOnCommit && !p.spec.broadcast // what one member has done others have yet to read
 
 	// A broker that says that nothing is stored makes a group begin where its job says, which is not always the first offset.
 	if p.trouble > 1 && p.rnd.IntN(3) == 0 && p.spec.start.IsFirst() {
@@ -212,20 +217,7 @@ func (p *plan) topics() []string {
 	return []string{"in", consumer.RetryTopic(harnessGroup)}
 }
 
-// member is under whose name the offsets are stored; empty means the group's.
-func (p *plan) member() string {
-	if p.spec.broadcast {
-		return names()[0]
-	}
-
-	return ""
-}
-
 func (p *plan) begin(name string) {
-	if p.spec.broadcast {
-		name = names()[0]
-	}
-
 	if old := p.procs[name]; old != nil {
 		if old.r.Report() == nil {
 			return
@@ -235,6 +227,18 @@ func (p *plan) begin(name string) {
 	}
 
 	p.procs[name] = p.start(name)
+}
+
+// beginAll starts all members of a broadcast that there have been, or a process when there is none.
+func (p *plan) beginAll(name string) {
+	switch {
+	case p.spec.broadcast:
+		for _, name := range slices.Sorted(maps.Keys(p.joined)) {
+			p.begin(name)
+		}
+	case len(p.procs) == 0:
+		p.begin(name)
+	}
 }
 
 // stop drains a process and checks how long that takes.

@@ -40,6 +40,8 @@ type proc struct {
 	paused  map[pipeline.Queue]bool
 	sought  map[pipeline.Queue]pipeline.Offset
 	seeking map[consumer.Lease]pipeline.Offset
+	// gates are what is known of the channels' breakers.
+	gates []gate
 }
 
 // job makes the pipeline's job of the spec, as this process runs it.
@@ -100,6 +102,7 @@ func (w *world) start(name string) *proc {
 		paused:   make(map[pipeline.Queue]bool),
 		sought:   make(map[pipeline.Queue]pipeline.Offset),
 		seeking:  make(map[consumer.Lease]pipeline.Offset),
+		gates:    newGates(len(w.spec.channels)),
 	}
 	p.r = &Running{done: make(chan struct{})}
 
@@ -107,8 +110,8 @@ func (w *world) start(name string) *proc {
 	w.notef("%s starts", name)
 	w.living[name] = p
 
-	if len(w.born) > 0 && w.joined == 0 {
-		w.joined = time.Since(w.began)
+	if _, known := w.joined[w.memberOf(name)]; !known {
+		w.joined[w.memberOf(name)] = time.Since(w.began)
 	}
 	w.mu.Unlock()
 
@@ -172,6 +175,10 @@ func (p *proc) on(e Event) {
 		p.followed[e.Queue] = p.followed[e.Queue] || e.Followed
 	case *LaneHung:
 		w.onHung(p, e)
+	case *BreakerOpened:
+		p.onOpened(e)
+	case *BreakerClosed:
+		p.onClosed(e)
 	case *MessageDead:
 		w.notef("%s: dead %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
 	case *MessageDropped:
@@ -222,15 +229,13 @@ func (p *proc) onAssigned(e *QueueAssigned) {
 func (w *world) onDropped(p *proc, e *MessageDropped) {
 	w.notef("%s: dropped %s %d %s: %v", p.name, e.Queue, e.Offset, e.MessageID, e.Err)
 
-	a := attempt{place: place{queue: e.Queue, offset: e.Offset}, epoch: p.owned[e.Queue]}
+	a := attempt{place: w.placeOf(p.name, e.Queue, e.Offset), epoch: p.owned[e.Queue]}
 
 	if !w.spec.broadcast {
 		w.breachf("I1", "%s drops %s and is no broadcast", p.name, e.MessageID)
 	}
 
-	if !w.failed[a] {
-		w.breachf("cancelled is not failed", "%s drops %s, of which nothing has failed", p.name, e.MessageID)
-	}
+	w.checkFailed(fmt.Sprintf("the drop by %s", p.name), e.MessageID, a)
 
 	w.done[a.place], w.returned[a] = true, true
 	w.shut(a)
@@ -284,7 +289,7 @@ func (w *world) onHung(p *proc, e *LaneHung) {
 			found = true
 
 			for _, r := range c.blame {
-				w.failed[r.attempt] = true
+				w.failed[r.attempt]++
 			}
 
 			// Other parts of the message may be at the sink in other lanes.

@@ -13,7 +13,7 @@ import (
 // so that the ends that a message must reach are known before it is published.
 type spec struct {
 	queues int
-	// start is where the group begins; broadcast: there is one process, which reads all of it and drops what fails.
+	// start is where the group begins; broadcast: each process reads all of it and drops what fails.
 	start     pipeline.Start
 	broadcast bool
 	channels  []channelSpec

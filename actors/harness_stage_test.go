@@ -24,6 +24,8 @@ const (
 	deedHeed
 	// deedLate fails after it has emitted.
 	deedLate
+	// deedStuck lasts until it is past its deadline, which it heeds. Outages only.
+	deedStuck
 )
 
 var errDeed = errors.New("a planned failure")
@@ -45,10 +47,15 @@ func (w *world) draw(channel, stage int, path string) (deed, uint64) {
 	w.mu.Lock()
 	w.draws[site]++
 	turn := w.draws[site]
+	down := w.outage.hits(channel, stage)
 	w.mu.Unlock()
 
 	id, _, _ := strings.Cut(path, "/")
 	h := w.hash("deed", site, turn)
+
+	if down {
+		return w.outage.deed, h
+	}
 
 	if d, bad := w.poisoned(channel, id); bad && stage > 0 {
 		return d, h
@@ -81,25 +88,27 @@ func (w *world) poisoned(channel int, id string) (deed, bool) {
 }
 
 // do carries a deed out; it returns a nil error when the call goes on to its work.
-func (w *world) do(ctx context.Context, d deed, h uint64, timeout time.Duration, blame []ref) error {
+func (w *world) do(c *call, d deed, h uint64) error {
+	timeout := w.spec.channels[c.channel].timeout
+
 	switch d {
 	case deedFail:
-		w.fail(blame, false)
+		w.fail(c, c.blame, plainly)
 
 		return errDeed
 	case deedAgain:
-		w.fail(blame, false)
+		w.fail(c, c.blame, plainly)
 
 		return pipeline.RetryAfter(errDeed, time.Duration(h%3000)*time.Millisecond)
 	case deedReject:
-		w.fail(blame, true)
+		w.fail(c, c.blame, rejecting)
 
 		return pipeline.Reject(errDeed)
 	case deedPanic:
-		w.fail(blame, false)
+		w.fail(c, c.blame, plainly)
 		panic(errDeed)
 	case deedHang:
-		w.fail(blame, false)
+		w.fail(c, c.blame, lasting)
 		w.mu.Lock()
 		w.stats.hangs++
 		w.mu.Unlock()
@@ -109,20 +118,28 @@ func (w *world) do(ctx context.Context, d deed, h uint64, timeout time.Duration,
 	case deedSlow:
 		long := timeout*time.Duration(h%150)/100 + untied(h)
 		if long >= timeout {
-			w.fail(blame, false)
+			w.fail(c, c.blame, lasting)
 		}
 
 		<-time.After(long)
 	case deedHeed:
 		select {
 		case <-time.After(timeout*time.Duration(h%300)/100 + untied(h)):
-		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), pipeline.ErrTimeout) {
-				w.fail(blame, false)
+		case <-c.ctx.Done():
+			if errors.Is(context.Cause(c.ctx), pipeline.ErrTimeout) {
+				w.fail(c, c.blame, plainly)
 			}
 
-			return fmt.Errorf("heeded: %w", ctx.Err())
+			return fmt.Errorf("heeded: %w", c.ctx.Err())
 		}
+	case deedStuck:
+		<-c.ctx.Done()
+
+		if errors.Is(context.Cause(c.ctx), pipeline.ErrTimeout) {
+			w.fail(c, c.blame, plainly)
+		}
+
+		return fmt.Errorf("stuck: %w", c.ctx.Err())
 	case deedWork, deedLate:
 	}
 
@@ -145,12 +162,12 @@ var _ pipeline.Transform = (*stage)(nil)
 
 func (s *stage) Transform(ctx context.Context, m *pipeline.Message, emit pipeline.Emit) error {
 	w, path := s.p.w, pathOf(m)
-	b := w.refs(m)
+	b := w.refs(s.p, m)
 	c := w.begin(ctx, s.p, s.channel, s.index, m.Key, b)
 	defer w.end(c)
 
 	d, h := w.draw(s.channel, s.index, path)
-	if err := w.do(ctx, d, h, w.spec.channels[s.channel].timeout, b.blame); err != nil {
+	if err := w.do(c, d, h); err != nil {
 		return err
 	}
 
@@ -175,7 +192,7 @@ func (s *stage) Transform(ctx context.Context, m *pipeline.Message, emit pipelin
 	}
 
 	if d == deedLate {
-		w.fail(b.blame, false)
+		w.fail(c, b.blame, plainly)
 
 		return errDeed
 	}
@@ -194,16 +211,16 @@ var _ pipeline.BatchTransform = (*gather)(nil)
 func (g *gather) TransformBatch(ctx context.Context, batch []*pipeline.Message, emit pipeline.Emit) error {
 	w := g.p.w
 	spec := &w.spec.channels[g.channel]
-	parts, all := w.unfold(batch)
+	parts, all := w.unfold(g.p, batch)
 	c := w.begin(ctx, g.p, g.channel, endOf, batch[0].Key, all)
 	defer w.end(c)
 
 	d, h := w.draw(g.channel, endOf, pathOf(batch[0]))
-	if err := w.do(ctx, d, h, spec.timeout, all.blame); err != nil {
+	if err := w.do(c, d, h); err != nil {
 		return err
 	}
 
-	failures := w.failSome(g.channel, batch, parts)
+	failures := w.failSome(c, batch, parts)
 	good := bundle{}
 
 	for i, part := range parts {
@@ -251,9 +268,9 @@ func (w *world) gatheredMessage(m *pipeline.Message, of bundle) *pipeline.Messag
 }
 
 // unfold returns what each message of a batch stands for, and what all of them do.
-func (w *world) unfold(batch []*pipeline.Message) (parts []bundle, all bundle) {
+func (w *world) unfold(p *proc, batch []*pipeline.Message) (parts []bundle, all bundle) {
 	for _, m := range batch {
-		b := w.refs(m)
+		b := w.refs(p, m)
 		parts = append(parts, b)
 		all.credit = append(all.credit, b.credit...)
 		all.blame = append(all.blame, b.blame...)
@@ -263,7 +280,7 @@ func (w *world) unfold(batch []*pipeline.Message) (parts []bundle, all bundle) {
 }
 
 // failSome fails some messages of a batch, each for itself.
-func (w *world) failSome(channel int, batch []*pipeline.Message, parts []bundle) *pipeline.BatchError {
+func (w *world) failSome(c *call, batch []*pipeline.Message, parts []bundle) *pipeline.BatchError {
 	failures := &pipeline.BatchError{}
 
 	if !w.faulty.Load() {
@@ -276,20 +293,20 @@ func (w *world) failSome(channel int, batch []*pipeline.Message, parts []bundle)
 		turn := w.draws[m.ID]
 		w.mu.Unlock()
 
-		h := w.hash("some", channel, pathOf(m), turn)
+		h := w.hash("some", c.channel, pathOf(m), turn)
 		if float64(h%1000) >= w.spec.mood.partial*1000 {
 			continue
 		}
 
 		switch h >> 10 % 4 {
 		case 0:
-			w.fail(parts[i].blame, true)
+			w.fail(c, parts[i].blame, rejecting)
 			failures.Fail(i, pipeline.Reject(errDeed))
 		case 1:
-			w.fail(parts[i].blame, false)
+			w.fail(c, parts[i].blame, plainly)
 			failures.Fail(i, pipeline.RetryAfter(errDeed, time.Duration(h>>12%2000)*time.Millisecond))
 		default:
-			w.fail(parts[i].blame, false)
+			w.fail(c, parts[i].blame, plainly)
 			failures.Fail(i, errDeed)
 		}
 	}
@@ -307,16 +324,16 @@ var _ pipeline.Sink = (*sink)(nil)
 
 func (s *sink) Write(ctx context.Context, batch []*pipeline.Message) error {
 	w := s.p.w
-	parts, all := w.unfold(batch)
+	parts, all := w.unfold(s.p, batch)
 	c := w.begin(ctx, s.p, s.channel, endOf, batch[0].Key, all)
 	defer w.end(c)
 
 	d, h := w.draw(s.channel, endOf, pathOf(batch[0]))
-	if err := w.do(ctx, d, h, w.spec.channels[s.channel].timeout, all.blame); err != nil {
+	if err := w.do(c, d, h); err != nil {
 		return err
 	}
 
-	failures := w.failSome(s.channel, batch, parts)
+	failures := w.failSome(c, batch, parts)
 
 	heard := w.end(c)
 	w.noteWrite(s.p, s.channel, parts, failures, heard)

@@ -41,7 +41,11 @@ type world struct {
 	// complete are the offsets of an ownership of which an attempt has reached every leaf.
 	complete map[consumer.Lease]map[pipeline.Offset]bool
 	done     map[place]bool
-	failed   map[attempt]bool
+	// failed counts the failures that are attempts; held are the attempts with one that is none, as an open breaker holds it.
+	failed map[attempt]int
+	held   map[attempt]bool
+	// outage is the dependency that is down.
+	outage   outage
 	rejected map[string]bool
 	// returned are the attempts that the broker has confirmed to have taken back.
 	returned map[attempt]bool
@@ -57,11 +61,12 @@ type world struct {
 	open map[consumer.Lease]map[pipeline.Offset]struct{}
 	// resoughts counts the seeks under a lease.
 	resoughts map[consumer.Lease]int
-	// born says how long after the begin a message was published, joined when the first process started, startAt where the
-	// group begins in a queue if not at the first offset.
+	// born says how long after the begin a message was published, joined when the first process of the group or of the member
+	// started, startAt where a queue begins for a reader if not at its first offset, skipped what was left out by seeks.
 	born    map[string]time.Duration
-	joined  time.Duration
-	startAt map[pipeline.Queue]pipeline.Offset
+	joined  map[string]time.Duration
+	startAt map[reader]pipeline.Offset
+	skipped map[reader][]consumer.Run
 	// living are the processes by name, for what is seen from the broker's side.
 	living map[string]*proc
 	// commits are the last checkpoints, by lease.
@@ -75,12 +80,19 @@ type world struct {
 
 // stats say what a run has been through, to show that runs are not idle.
 type stats struct {
-	published, starts, accepted, failures, hangs, repeats, commits, assigned, snapshots int
+	published, starts, accepted, failures, hangs, repeats, commits, assigned, snapshots, outages, openings int
 }
 
-// place is where a record stands at the broker, attempt one run of it under one ownership.
-type place struct {
+// reader is who has to get all of a queue: the group, or a member of it when all of them do.
+type reader struct {
+	member string
 	queue  pipeline.Queue
+}
+
+// place is where a record stands for its reader, attempt one run of it under one ownership.
+type place struct {
+	reader
+
 	offset pipeline.Offset
 }
 
@@ -138,7 +150,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		got:       make(map[attempt]map[leaf]bool),
 		complete:  make(map[consumer.Lease]map[pipeline.Offset]bool),
 		done:      make(map[place]bool),
-		failed:    make(map[attempt]bool),
+		failed:    make(map[attempt]int),
+		held:      make(map[attempt]bool),
 		rejected:  make(map[string]bool),
 		returned:  make(map[attempt]bool),
 		gathered:  make(map[string]bundle),
@@ -150,7 +163,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		open:      make(map[consumer.Lease]map[pipeline.Offset]struct{}),
 		resoughts: make(map[consumer.Lease]int),
 		born:      make(map[string]time.Duration),
-		startAt:   make(map[pipeline.Queue]pipeline.Offset),
+		joined:    make(map[string]time.Duration),
+		startAt:   make(map[reader]pipeline.Offset),
+		skipped:   make(map[reader][]consumer.Run),
 		living:    make(map[string]*proc),
 	}
 	w.spec = newSpec(w.rnd, w.began)
@@ -192,7 +207,7 @@ func (w *world) hash(parts ...any) uint64 {
 }
 
 // refs returns what a message stands for.
-func (w *world) refs(m *pipeline.Message) bundle {
+func (w *world) refs(p *proc, m *pipeline.Message) bundle {
 	path := pathOf(m)
 
 	w.mu.Lock()
@@ -201,8 +216,7 @@ func (w *world) refs(m *pipeline.Message) bundle {
 
 	if !ok {
 		r := []ref{{
-			attempt: attempt{place: place{queue: m.Origin.Queue, offset: m.Origin.Offset}, epoch: m.Origin.Epoch},
-			id:      m.ID, path: path,
+			attempt: w.attemptOf(p, m), id: m.ID, path: path,
 		}}
 
 		return bundle{credit: r, blame: r}
@@ -240,7 +254,7 @@ func (w *world) begin(ctx context.Context, p *proc, channel, stage int, key stri
 			w.breachf("I6", "%v runs again in %s after a clean stop", r, w.where(c))
 		}
 
-		if from, ok := p.starts[r.lease()]; ok && from.Finished(r.offset) {
+		if from, ok := p.starts[r.lease()]; ok && from.Finished(r.offset) && !c.hung {
 			w.breachf("I6", "%s at %s %d runs again, though the checkpoint %v says that it is finished", r.id, r.queue, r.offset, from)
 		}
 
@@ -312,6 +326,8 @@ func (w *world) end(c *call) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	w.noteEnd(c)
+
 	for _, r := range c.refs {
 		list := w.calls[r.id]
 		for i := range list {
@@ -324,22 +340,6 @@ func (w *world) end(c *call) bool {
 	}
 
 	return !c.hung
-}
-
-// fail notes that parts of messages have failed.
-func (w *world) fail(of []ref, rejected bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	w.stats.failures++
-
-	for _, r := range of {
-		w.failed[r.attempt] = true
-
-		if rejected {
-			w.rejected[r.id] = true
-		}
-	}
 }
 
 // reach notes that parts of messages have reached an end of the job.

@@ -124,6 +124,16 @@ func plantedElsewhere() []plantedBug {
 				"	r.finish(t, false)\n",
 		},
 		{
+			name: "dead letter while the breaker is open", rules: []string{"breaker"}, file: "breaker.go",
+			was: "	if !b.open() || pipeline.IsRejected(err) {",
+			now: "	if PLANTED || !b.open() || pipeline.IsRejected(err) {",
+		},
+		{
+			name: "breaker that does not open", rules: []string{"breaker"}, file: "breaker.go",
+			was: "count > 0 && b.spec.Opens(failed, o.seen) {",
+			now: "count > 0 && !PLANTED && b.spec.Opens(failed, o.seen) {",
+		},
+		{
 			name: "mailbox that grows", rules: []string{"I10"}, file: "channel.go",
 			was: "		c.root.Send(l.pid, wake{})",
 			now: "		for range 1 + 999*plantedOne(PLANTED) { c.root.Send(l.pid, wake{}) }",

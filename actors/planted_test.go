@@ -68,6 +68,22 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 	}
 }
 
+// The documents say which rule catches which bug.
+func TestPlantedBugsAreDocumented(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, bug := range plantedBugs() {
+		if row := fmt.Sprintf("\n| %s | %s |\n", bug.name, strings.Join(bug.rules, " or ")); !strings.Contains(string(text), row) {
+			t.Errorf("docs/guarantees.md has no line %q", strings.TrimSpace(row))
+		}
+	}
+}
+
 // plant compiles this package's tests with all bugs, through the compiler's overlay: no file of the checkout changes.
 func plant(t *testing.T, bugs []plantedBug) (binary string) {
 	t.Helper()
