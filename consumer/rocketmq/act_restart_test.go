@@ -68,7 +68,7 @@ func restartsMakeNoCopies(a *act) {
 	}
 
 	copies := a.published * failures
-	if end := a.ask(remoting.GetMaxOffset, consumer.RetryTopic(a.name)); end != strconv.Itoa(copies) {
+	if end := a.ask(remoting.GetMaxOffset, consumer.RetryTopic(a.name), 0); end != strconv.Itoa(copies) {
 		a.Errorf("the retry topic has %s copies, want %d", end, copies)
 	}
 

@@ -27,34 +27,39 @@ func TestRealBrokerInTrouble(t *testing.T) { //nolint:tparallel // what concerns
 	cluster := rocketmqtest.Start(t, rocketmqtest.Options{})
 
 	t.Run("side by side", func(t *testing.T) {
-		for name, plays := range map[string]func(*act){
-			"restarts": restartsMakeNoCopies,
-			"hung":     aHungStageIsGivenUp,
-			"reset":    aResetIsFollowed,
-			"volume":   aKeptVolumeRepeatsNothing,
+		for name, scene := range map[string]struct {
+			queues int
+			plays  func(*act)
+		}{
+			"restarts": {1, restartsMakeNoCopies},
+			"hung":     {1, aHungStageIsGivenUp},
+			"reset":    {1, aResetIsFollowed},
+			"volume":   {1, aKeptVolumeRepeatsNothing},
+			"java":     {4, aGroupIsSharedWithJava},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				plays(newAct(t, cluster, "act-"+name, rocketmq.Options{}))
+				scene.plays(newAct(t, cluster, "act-"+name, scene.queues, rocketmq.Options{}))
 			})
 		}
 	})
 
 	t.Run("refused", func(t *testing.T) { //nolint:paralleltest // as above
 		aRefusedReturnIsKept(
-			newAct(t, cluster, "act-refused", rocketmq.Options{}),
-			newAct(t, cluster, "act-refused-orderly", rocketmq.Options{Orderly: true}),
+			newAct(t, cluster, "act-refused", 1, rocketmq.Options{}),
+			newAct(t, cluster, "act-refused-orderly", 1, rocketmq.Options{Orderly: true}),
 		)
 	})
 }
 
-// act is a topic of one queue on a real broker, a group of the same name, and the books over what a job did with them.
+// act is a topic on a real broker, a group of the same name, and the books over what a job did with them.
 type act struct {
 	*testing.T
 	*bus
 
 	cluster *rocketmqtest.Cluster
 	name    string
+	queues  int
 	logs    *observer.ObservedLogs
 
 	mu        sync.Mutex
@@ -72,7 +77,7 @@ type delivery struct {
 	place  string
 }
 
-func newAct(t *testing.T, cluster *rocketmqtest.Cluster, name string, o rocketmq.Options) *act {
+func newAct(t *testing.T, cluster *rocketmqtest.Cluster, name string, queues int, o rocketmq.Options) *act {
 	t.Helper()
 
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -80,10 +85,10 @@ func newAct(t *testing.T, cluster *rocketmqtest.Cluster, name string, o rocketmq
 	o.CallTimeout, o.DialTimeout, o.HoldPull = loaded, loaded, time.Second
 
 	a := &act{
-		T: t, bus: openBus(t, o), cluster: cluster, name: name, logs: logs,
+		T: t, bus: openBus(t, o), cluster: cluster, name: name, queues: queues, logs: logs,
 		changed: make(chan struct{}), written: map[string]int{},
 	}
-	createTopic(t, cluster, a.bus, name, 1)
+	createTopic(t, cluster, a.bus, name, queues)
 
 	return a
 }
@@ -210,19 +215,21 @@ func (a *act) balances(most int) {
 		}
 	}
 
-	for _, topic := range []string{a.name, consumer.RetryTopic(a.name)} {
-		if end, stored := a.ask(remoting.GetMaxOffset, topic), a.ask(remoting.QueryConsumerOffset, topic); end != stored {
-			a.Errorf("%s ends at %s, and committed is %s", topic, end, stored)
+	for topic, queues := range map[string]int{a.name: a.queues, consumer.RetryTopic(a.name): 1} {
+		for id := range queues {
+			if end, stored := a.ask(remoting.GetMaxOffset, topic, id), a.ask(remoting.QueryConsumerOffset, topic, id); end != stored {
+				a.Errorf("%s/%d ends at %s, and committed is %s", topic, id, end, stored)
+			}
 		}
 	}
 }
 
-// ask returns an offset of the group in the first queue of a topic.
-func (a *act) ask(code int, topic string) string {
+// ask returns an offset of the group in a queue of a topic.
+func (a *act) ask(code int, topic string, id int) string {
 	a.Helper()
 
 	answer, err := a.client.Call(a.Context(), a.cluster.Brokers[0].Addr, &remoting.Command{Code: code, Ext: map[string]string{
-		"topic": topic, "queueId": "0", "consumerGroup": a.name,
+		"topic": topic, "queueId": strconv.Itoa(id), "consumerGroup": a.name,
 	}}, remoting.QueryNotFound)
 	if err != nil {
 		a.Fatal(err)
