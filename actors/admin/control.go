@@ -83,12 +83,8 @@ func (h *handler) change(r *http.Request, queue bool, do func(context.Context, *
 	}
 
 	var c Change
-
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-
-	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, failf(statusBad, "the body: %v", err)
+	if err := decode(r, &c); err != nil {
+		return nil, err
 	}
 
 	if queue && c.Queue.Topic == "" {
@@ -100,4 +96,21 @@ func (h *handler) change(r *http.Request, queue bool, do func(context.Context, *
 	}
 
 	return Done{Done: true}, nil
+}
+
+// decode reads the body of a request; an empty one changes nothing.
+func decode(r *http.Request, into any) error {
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+
+	err := decoder.Decode(into)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return failf(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, which is the most here", large.Limit)
+	}
+
+	return failf(statusBad, "the body: %v", err)
 }

@@ -19,8 +19,8 @@ type handler struct {
 	cross *http.CrossOriginProtection
 	// places is how many requests are answered at a time.
 	places chan struct{}
-	// open are the patterns of routes that need no token.
-	open map[string]bool
+	// byPattern are the routes.
+	byPattern map[string]Route
 }
 
 // requestsAtOnce is how many requests are answered at a time; further ones are refused. A guess: a person, a scraper and two
@@ -32,12 +32,12 @@ const requestsAtOnce = 32
 func NewHandler(o Options) http.Handler {
 	h := &handler{
 		o: o, mux: http.NewServeMux(), token: sha256.Sum256([]byte(o.Token)), cross: http.NewCrossOriginProtection(),
-		places: make(chan struct{}, requestsAtOnce), open: make(map[string]bool),
+		places: make(chan struct{}, requestsAtOnce), byPattern: make(map[string]Route),
 	}
 
 	for _, r := range h.routes() {
 		pattern := r.Method + " " + r.Path
-		h.open[pattern] = r.Open
+		h.byPattern[pattern] = r
 		h.mux.Handle(pattern, r.Serve)
 	}
 
@@ -55,7 +55,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	if err := h.check(r); err != nil {
+	_, pattern := h.mux.Handler(r)
+	route := h.byPattern[pattern]
+
+	if err := h.check(r, route); err != nil {
 		if statusOf(err) == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="millrace"`)
 		}
@@ -68,7 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 
-	r, cancel := bounded(w, r)
+	r, cancel := bounded(w, r, route.MaxBody)
 	defer cancel()
 
 	h.mux.ServeHTTP(w, r)
@@ -79,7 +82,7 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 }
 
 // check refuses requests of those who may not ask.
-func (h *handler) check(r *http.Request) error {
+func (h *handler) check(r *http.Request, route Route) error {
 	if h.o.Token == "" && !h.o.Private && !ownHost(r.Host) {
 		return failf(http.StatusMisdirectedRequest,
 			"the host %q is not served; ask for localhost or for an IP address, or set a token", r.Host)
@@ -89,9 +92,7 @@ func (h *handler) check(r *http.Request) error {
 		return failf(http.StatusForbidden, "a page of another origin may not change anything here")
 	}
 
-	_, pattern := h.mux.Handler(r)
-
-	if h.o.Token != "" && !h.o.Private && !h.open[pattern] && !h.isToken(r.Header.Get("Authorization")) {
+	if h.o.Token != "" && !h.o.Private && !route.Open && !h.isToken(r.Header.Get("Authorization")) {
 		return failf(http.StatusUnauthorized, "this needs the token, as a header: Authorization: Bearer …")
 	}
 

@@ -22,6 +22,8 @@ type Options struct {
 	Private bool
 	// Jobs are served. Required.
 	Jobs *Jobs
+	// DeadLetters are served, too; nil means that there are none.
+	DeadLetters *DeadLetters
 	// Redact takes secrets out of what is answered; nil changes nothing.
 	Redact func(string) string
 	// Routes are served beside the package's own.

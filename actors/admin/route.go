@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -20,6 +21,8 @@ type Route struct {
 	Method, Path string
 	// Open says that no token is needed.
 	Open bool
+	// MaxBody is the most of a request's body that is read, in bytes; 0 means 64 KiB.
+	MaxBody int64
 	// Serve answers. The request's body is bounded and its context ends in time; see [Answer].
 	Serve http.HandlerFunc
 }
@@ -40,6 +43,10 @@ func (h *handler) routes() []Route {
 		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/resume", Serve: h.answer(h.resume)},
 		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/seek", Serve: h.answer(h.seek)},
 		{Method: http.MethodPost, Path: "/api/v1/jobs/{job}/drain", Serve: h.answer(h.drain)},
+		{Method: http.MethodGet, Path: "/api/v1/deadletters", Serve: h.answer(h.deadLetters)},
+		{Method: http.MethodPost, Path: "/api/v1/deadletters/replay", MaxBody: maxNames, Serve: h.answer(h.replayLetters)},
+		{Method: http.MethodPost, Path: "/api/v1/deadletters/drop", MaxBody: maxNames, Serve: h.answer(h.dropLetters)},
+		{Method: http.MethodPost, Path: "/api/v1/deadletters/edit", MaxBody: maxEdit, Serve: h.answer(h.editLetter)},
 	}, h.o.Routes...)
 }
 
@@ -80,14 +87,18 @@ func Answer(redact func(string) string, ask func(*http.Request) (any, error)) ht
 // requestTime is how long a request may take; a seek waits for running work of its queue.
 const requestTime = 25 * time.Second
 
-// maxBody is the most of a request's body that is read.
-const maxBody = 64 << 10
+// The most of a request's body that is read: of a list of letters, of a letter's new body, and of any other.
+const (
+	maxBody  = 64 << 10
+	maxNames = 1 << 20
+	maxEdit  = 16 << 20
+)
 
 // bounded gives a request its bounds.
-func bounded(w http.ResponseWriter, r *http.Request) (*http.Request, context.CancelFunc) {
+func bounded(w http.ResponseWriter, r *http.Request, most int64) (*http.Request, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTime)
 	r = r.WithContext(ctx)
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, cmp.Or(most, maxBody))
 
 	return r, cancel
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,8 @@ type Choice struct {
 	Settled bool
 	// By leaves out what has died later; zero means nothing.
 	By time.Time
+	// From is where to begin, in the order of a visit: one of Places, or a letter of one of Topics; nil means at the beginning.
+	From *Place
 }
 
 // UnknownLetterError says that there is no such letter.
@@ -66,31 +69,67 @@ func (c *Choice) Visit(ctx context.Context, s Shelf, f func(*Letter) error) erro
 		return f(l)
 	}
 
-	for i := range c.Places {
-		found := false
-		q := Query{Topic: c.Places[i].Queue.Topic, At: &c.Places[i], Settled: true}
+	places, topics, err := c.left()
+	if err != nil {
+		return err
+	}
 
-		err := s.DeadLetters(ctx, q, func(l *Letter) error {
-			found = true
-
-			return pick(l)
-		})
-		if err != nil {
-			return err //nolint:wrapcheck // it says what is wrong
-		}
-
-		if !found {
-			return &UnknownLetterError{Place: c.Places[i]}
+	for _, place := range places {
+		if err := visitOne(ctx, s, place, pick); err != nil {
+			return err
 		}
 	}
 
-	for _, topic := range c.Topics {
-		if err := s.DeadLetters(ctx, Query{Topic: topic, Settled: c.Settled}, pick); err != nil {
-			return err //nolint:wrapcheck // as above
+	for _, topic := range topics {
+		q := Query{Topic: topic, Settled: c.Settled}
+		if c.From != nil && c.From.Queue.Topic == topic {
+			q.From = c.From
+		}
+
+		if err := s.DeadLetters(ctx, q, pick); err != nil {
+			return err //nolint:wrapcheck // it says what is wrong
 		}
 	}
 
 	return nil
+}
+
+// visitOne calls visit with the letter that lies at a place.
+func visitOne(ctx context.Context, s Shelf, place Place, visit func(*Letter) error) error {
+	found := false
+
+	err := s.DeadLetters(ctx, Query{Topic: place.Queue.Topic, At: &place, Settled: true}, func(l *Letter) error {
+		found = true
+
+		return visit(l)
+	})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what is wrong
+	}
+
+	if !found {
+		return &UnknownLetterError{Place: place}
+	}
+
+	return nil
+}
+
+// left returns what is to be visited from From on.
+func (c *Choice) left() (places []Place, topics []string, err error) {
+	if c.From == nil {
+		return c.Places, c.Topics, nil
+	}
+
+	if i := slices.Index(c.Places, *c.From); i >= 0 {
+		return c.Places[i:], c.Topics, nil
+	}
+
+	i := slices.Index(c.Topics, c.From.Queue.Topic)
+	if i < 0 {
+		return nil, nil, fmt.Errorf("%s is none of the letters that are asked for, so one cannot begin there", c.From)
+	}
+
+	return nil, c.Topics[i:], nil
 }
 
 // VisitMost calls f with at most so many letters; 0 means all.

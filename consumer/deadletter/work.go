@@ -35,6 +35,8 @@ type Work struct {
 	End time.Time
 
 	settled int
+	// begun is how many of Choice.Places are done.
+	begun int
 	// more says that End came before everything was settled.
 	more bool
 	// free is when the next letter may be settled by the rate.
@@ -64,6 +66,9 @@ func (w *Work) Run(ctx context.Context) (settled int, more bool, err error) {
 	return w.settled, w.more, err
 }
 
+// Left returns those of Choice.Places that Run has not come to when it says that there is more.
+func (w *Work) Left() []Place { return w.Choice.Places[w.begun:] }
+
 // all settles a page of letters after the other: reading and settling take turns at the broker.
 func (w *Work) all(ctx context.Context) error {
 	c := w.Choice
@@ -75,6 +80,8 @@ func (w *Work) all(ctx context.Context) error {
 		if _, err := w.page(ctx, &c); err != nil || w.more {
 			return err
 		}
+
+		w.begun++
 	}
 
 	for _, topic := range w.Choice.Topics {

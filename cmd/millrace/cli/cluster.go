@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -36,12 +35,7 @@ var _ station = (*cluster)(nil)
 
 // withCluster calls use with a cluster.
 func (a *app) withCluster(ctx context.Context, r *jobfile.RocketMQ, use func(context.Context, station) error) (err error) {
-	// Members of commands filter, lock and remember nothing but what a command says.
-	r = &jobfile.RocketMQ{
-		NameServers: r.NameServers, Namespace: r.Namespace, AccessKey: r.AccessKey, SecretKey: r.SecretKey,
-		SecurityToken: r.SecurityToken, TLS: r.TLS, CA: r.CA, Certificate: r.Certificate, Key: r.Key, ServerName: r.ServerName,
-		CallTimeout: r.CallTimeout, DialTimeout: r.DialTimeout,
-	}
+	r = plain(r)
 
 	// Readers keep offsets in files, which nobody is to find again.
 	if r.OffsetDir, err = os.MkdirTemp("", "millrace-"); err != nil {
@@ -61,6 +55,16 @@ func (a *app) withCluster(ctx context.Context, r *jobfile.RocketMQ, use func(con
 	defer stop()
 
 	return use(ctx, c)
+}
+
+// plain returns a cluster without what a file says of its consumers: members of commands filter, lock and remember nothing but
+// what a command says.
+func plain(r *jobfile.RocketMQ) *jobfile.RocketMQ {
+	return &jobfile.RocketMQ{
+		NameServers: r.NameServers, Namespace: r.Namespace, AccessKey: r.AccessKey, SecretKey: r.SecretKey,
+		SecurityToken: r.SecurityToken, TLS: r.TLS, CA: r.CA, Certificate: r.Certificate, Key: r.Key, ServerName: r.ServerName,
+		CallTimeout: r.CallTimeout, DialTimeout: r.DialTimeout,
+	}
 }
 
 func openCluster(r *jobfile.RocketMQ) (*cluster, error) {
@@ -231,46 +235,4 @@ func (c *cluster) Read(ctx context.Context, r control.Read, visit func(*control.
 
 		return nil
 	})
-}
-
-// DeadTopics implements [shelf]. Topics that a job file names are not found: one would have to read into every topic.
-func (c *cluster) DeadTopics(ctx context.Context) ([]string, error) {
-	names, err := c.TopicNames(ctx)
-	if err != nil {
-		return nil, err
-	}
-
-	var dead []string
-
-	for _, name := range names {
-		if !strings.HasPrefix(name, consumer.DeadLetterTopic("")) {
-			continue
-		}
-
-		queues, err := c.admin.Queues(ctx, name)
-		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what is wrong
-		}
-
-		if slices.ContainsFunc(queues, func(q admin.Queue) bool { return q.End > q.First }) {
-			dead = append(dead, name)
-		}
-	}
-
-	return dead, nil
-}
-
-// DeadLetters implements [shelf].
-func (c *cluster) DeadLetters(ctx context.Context, q deadletter.Query, visit func(*deadletter.Letter) error) error {
-	err := c.desk.DeadLetters(ctx, q, visit)
-	if _, unknown := errors.AsType[*consumer.UnknownTopicError](err); unknown {
-		return whetherTopic(ctx, c, q.Topic, err, "")
-	}
-
-	return err //nolint:wrapcheck // it says what is wrong
-}
-
-// Settle implements [shelf].
-func (c *cluster) Settle(ctx context.Context, topic string, all []deadletter.Settlement) error {
-	return c.desk.Settle(ctx, topic, all) //nolint:wrapcheck // it says what is wrong
 }

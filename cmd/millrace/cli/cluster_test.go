@@ -42,8 +42,9 @@ func TestCommandsWorkOnRocketMQ(t *testing.T) {
 	job = strings.ReplaceAll(job, ", dead_letter: graves", "")
 	w.write("job.yaml", job)
 
-	run := w.start("run", w.path("job.yaml"))
+	run := w.start("run", w.path("job.yaml"), "--admin", "127.0.0.1:0")
 	lettersAreFound(w)
+	lettersAreDroppedByTheJob(w, run.endpoint())
 	w.await("MEMBERS", "offsets", "pay")
 
 	if got := w.ok("", "offsets", "reset", "pay", "in@b0/0", "last"); !strings.HasSuffix(got, " → 4\n") {
@@ -131,7 +132,20 @@ func lettersAreFound(w *world) {
 	}
 }
 
-// lettersAreSettled replays one letter and drops the other.
+// lettersAreDroppedByTheJob drops one letter by way of the running job, which has members of its own on the cluster.
+func lettersAreDroppedByTheJob(w *world, address string) {
+	w.t.Helper()
+
+	at := []string{"--admin", address}
+
+	if list := w.elsewhere(at, "dlq", "ls"); strings.Count(list, "%DLQ%pay@b0/0/") != 2 {
+		w.t.Errorf("the job lists\n%s", list)
+	}
+
+	w.elsewhere(at, "dlq", "drop", "%DLQ%pay", "--where", `text == "text"`, "--yes")
+}
+
+// lettersAreSettled replays one letter and drops the other, unless that is done.
 func lettersAreSettled(w *world) {
 	w.t.Helper()
 

@@ -4,25 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/cmd/millrace/control"
-	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/deadletter"
-	"github.com/millrace/millrace/plugins/expression"
 )
 
-// shelf is where dead letters lie.
-type shelf interface {
-	deadletter.Shelf
-	// DeadTopics returns the topics that hold dead letters.
-	DeadTopics(ctx context.Context) ([]string, error)
+// deadLetters are what the commands work on: those at a broker, or those at an endpoint.
+type deadLetters interface {
+	// Visit calls visit with dead letters, until the end or an error, which it returns.
+	Visit(ctx context.Context, look admin.Look, visit func(*admin.Letter) error) error
+	// Replay publishes dead letters again, and Drop settles them without that. They return how many, also when they fail.
+	Replay(ctx context.Context, r admin.Replay) (int, error)
+	Drop(ctx context.Context, s admin.Settling) (int, error)
+	// Edit replays a changed dead letter, unless nothing has changed.
+	Edit(ctx context.Context, e admin.Edit) (changed bool, err error)
 }
 
-var _ shelf = (*control.Client)(nil)
+var (
+	_ deadLetters = admin.LettersThere{}
+	_ deadLetters = (*admin.DeadLetters)(nil)
+)
 
 const dlqText = `Dlq lists, shows, edits, replays and drops dead letters: messages that were rejected or have failed on their last
 attempt. It works beside running jobs.
@@ -36,18 +40,23 @@ failed), error, stack, group, topic (where it was first published), attempts, re
 What has been replayed or dropped is remembered in the offsets of the group ` + deadletter.Group + `
 and not shown again, unless with --all. Nothing is deleted: retention does that.
 
+With --admin HOST:PORT the running job is asked instead of its broker, by its admin endpoint. The token of that is taken from the
+variable MILLRACE_ADMIN_TOKEN, or from the file that --admin-token-file names.
+
 On RocketMQ a LETTER is named TOPIC@BROKER/QUEUE/OFFSET, and dlq ls without a TOPIC lists the groups' own dead letters only.
 ` + clusterText
 
 // dlqFlags are the flags that several of the commands have.
 type dlqFlags struct {
-	broker, where string
-	all, asJSON   bool
-	most          int
-	replay        deadletter.Replay
-	rate          float64
-	dryRun, yes   bool
-	again         bool
+	askedFlags
+
+	where       string
+	all, asJSON bool
+	most        int
+	replay      deadletter.Replay
+	rate        float64
+	dryRun, yes bool
+	again       bool
 }
 
 func (a *app) dlqCommand() *cobra.Command {
@@ -63,6 +72,7 @@ func (a *app) dlqCommand() *cobra.Command {
 	}
 
 	cmd.PersistentFlags().StringVarP(&f.broker, brokerFlag, "b", defaultBroker, stationHelp)
+	f.addAdmin(cmd.PersistentFlags())
 	cmd.AddCommand(a.dlqLsCommand(&f), a.dlqShowCommand(&f), a.dlqReplayCommand(&f), a.dlqEditCommand(&f), a.dlqDropCommand(&f))
 
 	return cmd
@@ -79,81 +89,59 @@ func (f *dlqFlags) addList(cmd *cobra.Command) {
 	cmd.Flags().IntVarP(&f.most, "max", "n", 0, "end after so `many` letters; 0 means all")
 }
 
-// withShelf calls use with the dead letters of the broker.
-func (a *app) withShelf(cmd *cobra.Command, f *dlqFlags, use func(context.Context, shelf) error) error {
-	return a.withStation(cmd.Context(), f.broker, func(ctx context.Context, s station) error { return use(ctx, s) })
+// withLetters calls use with the dead letters of the broker, or with those at the endpoint that is named.
+func (a *app) withLetters(cmd *cobra.Command, f *dlqFlags, use func(context.Context, deadLetters) error) error {
+	if f.admin == "" && f.tokenFile == "" {
+		return a.withStation(cmd.Context(), f.broker, func(ctx context.Context, s station) error {
+			return use(ctx, s.DeadLetters())
+		})
+	}
+
+	jobs, err := a.reach(cmd.Context(), f.askedFlags)
+	if err != nil {
+		return err
+	}
+
+	defer jobs.close()
+
+	ctx, stop := a.untilInterrupted(cmd.Context())
+	defer stop()
+
+	return jobs.told(use(ctx, jobs.DeadLetters()))
 }
 
-// choose reads the arguments of a command.
-func choose(f *dlqFlags, args []string) (deadletter.Choice, error) {
-	c := deadletter.Choice{Settled: f.all || f.again}
+// pick reads the arguments of a command.
+func (f *dlqFlags) pick(args []string) (admin.Pick, error) {
+	p := admin.Pick{Where: f.where}
 
 	for _, arg := range args {
 		if place, ok := deadletter.ParsePlace(arg); ok {
-			c.Places = append(c.Places, place)
+			p.Letters = append(p.Letters, place)
 		} else {
-			c.Topics = append(c.Topics, arg)
+			p.Topics = append(p.Topics, arg)
 		}
-	}
-
-	if f.most < 0 {
-		return c, usagef("dlq: --max is %d; use 0 for all", f.most)
 	}
 
 	if f.where == "" {
-		return c, nil
+		return p, nil
 	}
 
-	where, err := expression.ParseConditionOn(f.where, names(&deadletter.Letter{}))
-	if err != nil {
-		return c, usagef("dlq: --where: %w", err)
+	if _, err := control.ParseWhere(f.where); err != nil {
+		return p, usagef("dlq: --where: %w", err)
 	}
 
-	var scope expression.Scope
-
-	c.Holds = func(l *deadletter.Letter) (bool, error) {
-		scope.Reset(l.Pipeline())
-		scope.Know(names(l))
-
-		holds, err := where.Holds(&scope)
-		if err != nil {
-			return false, fmt.Errorf("--where does not suit %s: %w", l.Place, err)
-		}
-
-		return holds, nil
-	}
-
-	return c, nil
+	return p, nil
 }
 
-// names returns what an expression knows of a letter.
-func names(l *deadletter.Letter) expression.Names {
-	cause := l.Cause()
-	channel, _, _ := strings.Cut(cause.Stage, "/")
-
-	return expression.Names{
-		"stage": cause.Stage, "channel": channel, "error": cause.Error, "stack": cause.Stack, "group": cause.Group,
-		"topic": l.Topic(), "attempts": cause.Deliveries, "replays": l.Replays(),
-		"died": cause.Time, "age": age(cause),
-	}
-}
-
-// age is how long a letter has been dead; 0 when that is not known.
-func age(c consumer.Cause) time.Duration {
-	if c.Time.IsZero() {
-		return 0
+// look is pick for what is to be shown.
+func (f *dlqFlags) look(args []string, body bool) (admin.Look, error) {
+	if f.most < 0 {
+		return admin.Look{}, usagef("dlq: --max is %d; use 0 for all", f.most)
 	}
 
-	return max(time.Since(c.Time), 0)
-}
+	p, err := f.pick(args)
 
-// orEverything names the topics of dead letters where nothing is named.
-func orEverything(ctx context.Context, c *deadletter.Choice, s shelf) (err error) {
-	if len(c.Places)+len(c.Topics) == 0 {
-		c.Topics, err = s.DeadTopics(ctx)
-	}
-
-	return err //nolint:wrapcheck // it says what is wrong
+	return admin.Look{Pick: p, Settled: f.all, Body: body, Max: f.most}, err
 }
 
 // hinted adds to an error what lets a settled letter be settled again.

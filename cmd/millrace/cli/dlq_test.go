@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
@@ -257,6 +258,80 @@ func TestAnEditedLetterIsReplayedAsChanged(t *testing.T) {
 
 	if got := w.ok("", "dlq", "ls"); got != "no dead letters\n" {
 		t.Errorf("in the end there are\n%s", got)
+	}
+}
+
+// The same is done by way of a running job's endpoint, which needs its token here.
+func TestDeadLettersAreReachedByTheEndpoint(t *testing.T) {
+	w := buried(t)
+	w.write("job.yaml", strings.ReplaceAll(pickyJob, "body.amount == nil", "false"))
+
+	variables := map[string]string{"MILLRACE_ADMIN_TOKEN": "sixteen bytes and more"}
+	j := w.startWith(variables, "run", w.path("job.yaml"), "--admin", "127.0.0.1:0")
+	address := j.endpoint()
+
+	dlq := func(args ...string) call {
+		var out, errs bytes.Buffer
+
+		c := command(strings.NewReader("y\n"), &out, &errs, nil)
+		c.Variables.Lookup = lookup(variables)
+		code := c.Run(t.Context(), append(append([]string{"dlq"}, args...), "--admin", address)...)
+
+		return call{code: code, out: out.String(), err: errs.String()}
+	}
+
+	if c := w.do("", "status"); c.code != cli.ExitOK {
+		t.Fatalf("by the broker's directory: %s", c.err)
+	}
+
+	if c := dlq("ls"); strings.Count(c.out, "check/switch") != 2 {
+		t.Errorf("the list is\n%s%s", c.out, c.err)
+	}
+
+	if here, there := w.ok("", "dlq", "show", "graves/0/0", "--json"), dlq("show", "graves/0/0", "--json").out; here != there {
+		t.Errorf("here it shows\n%sthere\n%s", here, there)
+	}
+
+	if c := dlq("replay", "graves/0/9"); c.code != cli.ExitFailed || !strings.Contains(c.err, "there is no letter graves/0/9") {
+		t.Errorf("exit code %d, %s", c.code, c.err)
+	}
+
+	if c := dlq("drop", "graves", "--where", `error contains "nothing"`); !strings.Contains(c.err, "dropped 0 dead letters") {
+		t.Errorf("exit code %d, %s", c.code, c.err)
+	}
+
+	editor := w.write("editor.sh", "#!/bin/sh\nsed -i 's/\"n\": 1/\"amount\": 77/; s/\"v\"/\"w\"/' \"$1\"\n")
+	if err := os.Chmod(editor, 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Setenv("VISUAL", editor)
+
+	if c := dlq("edit", "graves/0/0"); c.code != cli.ExitOK {
+		t.Errorf("exit code %d, %s", c.code, c.err)
+	}
+
+	if c := dlq("replay", "graves/0/0"); c.code != cli.ExitFailed || !strings.Contains(c.err, "--again") {
+		t.Errorf("what was replayed before: exit code %d, %s", c.code, c.err)
+	}
+
+	if c := dlq("replay", "graves", "--dry-run"); c.out != "1 dead letter would be replayed\n" {
+		t.Errorf("a dry run says %q, %s", c.out, c.err)
+	}
+
+	if c := dlq("replay", "graves"); !strings.Contains(c.err, "replayed 1 dead letter\n") {
+		t.Errorf("exit code %d, %s", c.code, c.err)
+	}
+
+	follower := w.start("consume", "out", "--follow", "--json", "--max", "4")
+	if code := follower.end(); code != cli.ExitOK || !strings.Contains(follower.out.String(), "77") || !strings.Contains(follower.out.String(), `"p":"w"`) {
+		t.Errorf("exit code %d\n%s", code, follower.out.String())
+	}
+
+	j.interrupt()
+
+	if code := j.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d\n%s", code, j.err.String())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/consumer/deadletter"
 )
 
@@ -51,15 +52,21 @@ is the JSON document itself. When nothing has been changed nothing is replayed.`
 				return usagef("dlq edit: %q is no letter; name one as dlq ls does, TOPIC/QUEUE/OFFSET", args[0])
 			}
 
-			return a.withShelf(cmd, f, func(ctx context.Context, s shelf) error {
-				return a.editLetter(ctx, s, f, place, func(l *deadletter.Letter) error {
-					if cmd.Flags().Changed("body") || cmd.Flags().Changed("body-file") || cmd.Flags().Changed("key") ||
-						cmd.Flags().Changed("tag") || cmd.Flags().Changed("prop") || cmd.Flags().Changed("remove-prop") {
-						return e.change(l, cmd.Flags().Changed)
-					}
+			edit := admin.Edit{Letter: place, To: f.replay.To, FailedChannel: f.replay.FailedChannel, Again: f.again}
 
-					return a.editByHand(ctx, l)
-				})
+			changed, err := e.change(&edit, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+
+			return a.withLetters(cmd, f, func(ctx context.Context, d deadLetters) error {
+				if !changed {
+					if err := a.editByHand(ctx, d, &edit); err != nil {
+						return err
+					}
+				}
+
+				return a.editLetter(ctx, d, edit)
 			})
 		},
 	}
@@ -78,10 +85,8 @@ is the JSON document itself. When nothing has been changed nothing is replayed.`
 }
 
 // editLetter changes one letter and replays it.
-func (a *app) editLetter(
-	ctx context.Context, s shelf, f *dlqFlags, place deadletter.Place, change func(*deadletter.Letter) error,
-) error {
-	changed, err := deadletter.Replace(ctx, s, place, f.again, f.replay, change)
+func (a *app) editLetter(ctx context.Context, d deadLetters, e admin.Edit) error {
+	changed, err := d.Edit(ctx, e)
 	if err != nil {
 		return hinted(err, "edits")
 	}
@@ -92,56 +97,63 @@ func (a *app) editLetter(
 		return nil
 	}
 
-	_, _ = fmt.Fprintf(a.Err, "replayed %s as changed\n", place)
+	_, _ = fmt.Fprintf(a.Err, "replayed %s as changed\n", e.Letter)
 
 	return nil
 }
 
-// change makes the changes of the flags.
-func (e *editFlags) change(l *deadletter.Letter, changed func(string) bool) error {
-	edit := deadletter.Edit{Props: e.props, Remove: e.remove}
+// change takes the changes of the flags over, and says whether there are any.
+func (e *editFlags) change(edit *admin.Edit, changed func(string) bool) (some bool, err error) {
+	edit.Props, edit.Remove = e.props, e.remove
+	some = len(e.props)+len(e.remove) > 0
 
 	if changed("key") {
-		edit.Key = &e.key
+		edit.Key, some = &e.key, true
 	}
 
 	if changed("tag") {
-		edit.Tag = &e.tag
+		edit.Tag, some = &e.tag, true
 	}
 
 	if changed("body") {
-		body := []byte(e.body)
-		edit.Body = &body
+		edit.Text, some = &e.body, true
 	}
 
 	if changed("body-file") {
 		body, err := os.ReadFile(e.bodyFile)
 		if err != nil {
-			return fmt.Errorf("dlq edit: %w", err)
+			return false, fmt.Errorf("dlq edit: %w", err)
 		}
 
-		edit.Body = &body
+		some = true
+		edit.SetBody(body)
 	}
 
-	if err := edit.Apply(l); err != nil {
-		return usagef("dlq edit: %w", err)
-	}
-
-	return nil
+	return some, nil
 }
 
 // editByHand lets somebody change a letter in an editor.
-func (a *app) editByHand(ctx context.Context, l *deadletter.Letter) error {
+func (a *app) editByHand(ctx context.Context, d deadLetters, e *admin.Edit) error {
 	editor := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
 	if len(editor) == 0 {
 		return usagef("dlq edit: neither VISUAL nor EDITOR is set; set one, or use --body and its like")
 	}
 
-	if !utf8.Valid(l.Body) {
-		return fmt.Errorf("the body of %s is no text, which an editor would spoil; use --body-file", l.Place)
+	letter, err := oneLetter(ctx, d, e.Letter)
+
+	switch {
+	case err != nil:
+		return err
+	case letter.Settled && !e.Again:
+		return hinted(&deadletter.SettledError{Place: e.Letter}, "edits")
+	case letter.Redacted:
+		return fmt.Errorf("the body of %s has a secret in it that is not shown, which an editor would spoil; use --body-file",
+			e.Letter)
+	case !utf8.Valid(letter.Body()):
+		return fmt.Errorf("the body of %s is no text, which an editor would spoil; use --body-file", e.Letter)
 	}
 
-	before := editable{Key: l.Key, Tag: l.Tag, Props: l.OwnProps(), Body: bodyText(l.Body)}
+	before := editable{Key: letter.Key, Tag: letter.Tag, Props: letter.Props, Body: bodyText(letter.Body())}
 
 	text, err := json.MarshalIndent(before, "", "  ")
 	if err != nil {
@@ -162,40 +174,62 @@ func (a *app) editByHand(ctx context.Context, l *deadletter.Letter) error {
 		return fmt.Errorf("what the editor left is no message, and nothing is replayed: %w", err)
 	}
 
-	after.apply(&before, l)
+	after.change(&before, e)
 
 	return nil
 }
 
-// apply takes what has changed over to a letter. A document that only looks different is left as it is.
-func (e *editable) apply(before *editable, l *deadletter.Letter) {
-	l.Key, l.Tag = e.Key, e.Tag
+// oneLetter returns a letter with its body.
+func oneLetter(ctx context.Context, d deadLetters, at deadletter.Place) (letter *admin.Letter, err error) {
+	look := admin.Look{Pick: admin.Pick{Letters: []deadletter.Place{at}}, Settled: true, Body: true}
+
+	err = d.Visit(ctx, look, func(l *admin.Letter) error {
+		letter = l
+
+		return nil
+	})
+	if err == nil && letter == nil {
+		err = &deadletter.UnknownLetterError{Place: at}
+	}
+
+	return letter, err
+}
+
+// change adds to an edit what has changed. A document that only looks different is left as it is.
+func (e *editable) change(before *editable, edit *admin.Edit) {
+	if e.Key != before.Key {
+		edit.Key = &e.Key
+	}
+
+	if e.Tag != before.Tag {
+		edit.Tag = &e.Tag
+	}
 
 	var was, is bytes.Buffer
 	if json.Compact(&was, before.Body) != nil || json.Compact(&is, e.Body) != nil || !bytes.Equal(was.Bytes(), is.Bytes()) {
-		l.Body = e.Body
+		body := []byte(e.Body)
 
 		var text string
 		if json.Unmarshal(e.Body, &text) == nil {
-			l.Body = []byte(text)
+			body = []byte(text)
 		}
+
+		edit.SetBody(body)
 	}
 
-	props := make(map[string]string)
-
-	for name, value := range l.Props {
-		if strings.HasPrefix(name, "millrace.") {
-			props[name] = value
-		}
-	}
+	edit.Props = make(map[string]string)
 
 	for name, value := range e.Props {
-		if !strings.HasPrefix(name, "millrace.") {
-			props[name] = value
+		if was, ok := before.Props[name]; !ok || was != value {
+			edit.Props[name] = value
 		}
 	}
 
-	l.Props = props
+	for name := range before.Props {
+		if _, ok := e.Props[name]; !ok {
+			edit.Remove = append(edit.Remove, name)
+		}
+	}
 }
 
 // throughEditor returns a text as somebody has left it in an editor.

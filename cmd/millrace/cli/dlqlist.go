@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/consumer/deadletter"
 )
 
@@ -46,19 +46,20 @@ func (a *app) dlqLsCommand(f *dlqFlags) *cobra.Command {
 retry.dead_letter of job files names.`,
 		Example: `  millrace dlq ls
   millrace dlq ls payments-dead --where 'error contains "timeout" && age < duration("1h")'
-  millrace dlq ls --broker rocketmq://127.0.0.1:9876`,
+  millrace dlq ls --broker rocketmq://127.0.0.1:9876
+  millrace dlq ls --admin 10.0.0.7:7411`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := choose(f, args)
+			look, err := f.look(args, f.asJSON)
 			if err != nil {
 				return err
 			}
 
-			return a.withShelf(cmd, f, func(ctx context.Context, s shelf) error {
+			return a.withLetters(cmd, f, func(ctx context.Context, d deadLetters) error {
 				if f.asJSON {
-					return a.jsonLetters(ctx, s, &c, f.most)
+					return a.jsonLetters(ctx, d, look)
 				}
 
-				return a.listLetters(ctx, s, &c, f.most)
+				return a.listLetters(ctx, d, look)
 			})
 		},
 	}
@@ -77,17 +78,17 @@ func (a *app) dlqShowCommand(f *dlqFlags) *cobra.Command {
   millrace dlq show payments-dead --max 1 --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := choose(f, args)
+			look, err := f.look(args, true)
 			if err != nil {
 				return err
 			}
 
-			return a.withShelf(cmd, f, func(ctx context.Context, s shelf) error {
+			return a.withLetters(cmd, f, func(ctx context.Context, d deadLetters) error {
 				if f.asJSON {
-					return a.jsonLetters(ctx, s, &c, f.most)
+					return a.jsonLetters(ctx, d, look)
 				}
 
-				return c.VisitMost(ctx, s, f.most, func(l *deadletter.Letter) error {
+				return d.Visit(ctx, look, func(l *admin.Letter) error {
 					_, err := io.WriteString(a.Out, describeLetter(l, time.Now()))
 
 					return err //nolint:wrapcheck // of the output
@@ -101,16 +102,12 @@ func (a *app) dlqShowCommand(f *dlqFlags) *cobra.Command {
 	return cmd
 }
 
-func (a *app) jsonLetters(ctx context.Context, s shelf, c *deadletter.Choice, most int) error {
-	if err := orEverything(ctx, c, s); err != nil {
-		return err
-	}
-
+func (a *app) jsonLetters(ctx context.Context, d deadLetters, look admin.Look) error {
 	out := bufio.NewWriter(a.Out)
 	encoder := json.NewEncoder(out)
 
-	err := c.VisitMost(ctx, s, most, func(l *deadletter.Letter) error {
-		return encoder.Encode(shownLetter{Shown: l.Show(), Body: bodyText(l.Body)})
+	err := d.Visit(ctx, look, func(l *admin.Letter) error {
+		return encoder.Encode(shownLetter{Shown: l.Shown, Body: bodyText(l.Body())})
 	})
 
 	return errors.Join(err, out.Flush())
@@ -119,22 +116,17 @@ func (a *app) jsonLetters(ctx context.Context, s shelf, c *deadletter.Choice, mo
 // shownError is how much of an error a line of the list has.
 const shownError = 80
 
-func (a *app) listLetters(ctx context.Context, s shelf, c *deadletter.Choice, most int) error {
-	if err := orEverything(ctx, c, s); err != nil {
-		return err
-	}
-
+func (a *app) listLetters(ctx context.Context, d deadLetters, look admin.Look) error {
 	rows := [][]string{{"LETTER", "AGE", "TRIES", "STAGE", "ERROR"}}
+	now := time.Now()
 
-	err := c.VisitMost(ctx, s, most, func(l *deadletter.Letter) error {
-		cause := l.Cause()
+	err := d.Visit(ctx, look, func(l *admin.Letter) error {
 		old := ""
-
-		if !cause.Time.IsZero() {
-			old = span(age(cause).Truncate(time.Second))
+		if !l.Died.IsZero() {
+			old = span(max(now.Sub(l.Died), 0).Truncate(time.Second))
 		}
 
-		why, _, _ := strings.Cut(cause.Error, "\n")
+		why, _, _ := strings.Cut(l.Error, "\n")
 		why = harmless(why)
 
 		if runes := []rune(why); len(runes) > shownError {
@@ -145,7 +137,7 @@ func (a *app) listLetters(ctx context.Context, s shelf, c *deadletter.Choice, mo
 			why = "(settled) " + why
 		}
 
-		rows = append(rows, []string{l.Place.String(), old, number(cause.Deliveries), cause.Stage, why})
+		rows = append(rows, []string{l.Letter, old, number(l.Tries), l.Stage, why})
 
 		return nil
 	})
@@ -164,17 +156,16 @@ func (a *app) listLetters(ctx context.Context, s shelf, c *deadletter.Choice, mo
 }
 
 // describeLetter says all that there is to know of a letter.
-func describeLetter(l *deadletter.Letter, now time.Time) string {
+func describeLetter(l *admin.Letter, now time.Time) string {
 	var b strings.Builder
 
-	c := l.Cause()
 	add := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-8s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	head := l.Place.String()
+	head := l.Letter
 
-	if !c.Time.IsZero() {
-		head += fmt.Sprintf("  dead for %s, since %s", span(now.Sub(c.Time).Truncate(time.Second)), moment(c.Time))
+	if !l.Died.IsZero() {
+		head += fmt.Sprintf("  dead for %s, since %s", span(now.Sub(l.Died).Truncate(time.Second)), moment(l.Died))
 	}
 
 	if l.Settled {
@@ -184,37 +175,36 @@ func describeLetter(l *deadletter.Letter, now time.Time) string {
 	b.WriteString(head + "\n")
 	add("message", "%s", wholeName(l))
 
-	if from := l.Props[consumer.PropOriginQueue]; from != "" {
-		add("from", "%s at %s, of topic %s, in group %s", from, l.Props[consumer.PropOriginOffset], l.Topic(), c.Group)
-	} else if l.Topic() != "" {
-		add("from", "topic %s, in group %s", l.Topic(), c.Group)
+	if l.Queue != "" {
+		add("from", "%s at %s, of topic %s, in group %s", l.Queue, l.Offset, l.Topic, l.Group)
+	} else if l.Topic != "" {
+		add("from", "topic %s, in group %s", l.Topic, l.Group)
 	}
 
-	if c.Stage != "" {
-		add("failed", "at %s, on attempt %d", c.Stage, c.Deliveries)
-		add("error", "%s", indent(c.Error))
+	if l.Stage != "" {
+		add("failed", "at %s, on attempt %d", l.Stage, l.Tries)
+		add("error", "%s", indent(l.Error))
 	} else {
-		add("failed", "%s; its consumer has left no word why", plural(c.Deliveries, "time"))
+		add("failed", "%s; its consumer has left no word why", plural(l.Tries, "time"))
 	}
 
-	for _, one := range c.Attempts {
+	for _, one := range l.Attempts {
 		add("attempt", "%d  %s  %s: %s", one.Delivery, moment(one.Time), one.Stage, indent(one.Error))
 	}
 
-	if n := l.Replays(); n > 0 {
-		add("replayed", "%s before", plural(n, "time"))
+	if l.Replays > 0 {
+		add("replayed", "%s before", plural(l.Replays, "time"))
 	}
 
-	own := l.OwnProps()
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		add("prop", "%s = %s", harmless(name), indent(own[name]))
+	for _, name := range slices.Sorted(maps.Keys(l.Props)) {
+		add("prop", "%s = %s", harmless(name), indent(l.Props[name]))
 	}
 
-	if c.Stack != "" {
-		add("stack", "%s", indent(c.Stack))
+	if l.Stack != "" {
+		add("stack", "%s", indent(l.Stack))
 	}
 
-	add("body", "%s", readable(l.Body))
+	add("body", "%s", readable(l.Body()))
 
 	return b.String()
 }
@@ -223,7 +213,7 @@ func describeLetter(l *deadletter.Letter, now time.Time) string {
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // wholeName says which message it is.
-func wholeName(l *deadletter.Letter) string {
+func wholeName(l *admin.Letter) string {
 	text := l.ID
 	if l.Key != "" {
 		text += "  key " + l.Key

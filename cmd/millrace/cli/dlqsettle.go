@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/actors/admin"
 	"github.com/millrace/millrace/consumer/deadletter"
 )
 
@@ -30,15 +31,24 @@ it is published; a replay that is broken off between the two publishes up to 100
   millrace dlq replay payments-dead --dry-run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := choose(f, args)
+			p, err := f.pick(args)
 			if err != nil {
 				return err
 			}
 
-			return a.withShelf(cmd, f, func(ctx context.Context, s shelf) error {
-				w := f.work(s, c, f.replay.Settle)
+			if f.rate < 0 {
+				return usagef("dlq: --rate is %g; use 0 for no limit", f.rate)
+			}
 
-				return a.settleAll(ctx, f, &w, "replayed")
+			return a.withLetters(cmd, f, func(ctx context.Context, d deadLetters) error {
+				r := admin.Replay{
+					Settling: admin.Settling{Pick: p, DryRun: f.dryRun, By: time.Now()},
+					To:       f.replay.To, FailedChannel: f.replay.FailedChannel, Again: f.again, Rate: &f.rate,
+				}
+
+				n, err := d.Replay(ctx, r)
+
+				return a.settled(f, "replayed", n, err)
 			})
 		},
 	}
@@ -69,15 +79,23 @@ func (a *app) dlqDropCommand(f *dlqFlags) *cobra.Command {
   millrace dlq drop payments-dead --where 'age > duration("720h")'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := choose(f, args)
+			p, err := f.pick(args)
 			if err != nil {
 				return err
 			}
 
-			return a.withShelf(cmd, f, func(ctx context.Context, s shelf) error {
-				w := f.work(s, c, deadletter.Drop)
+			return a.withLetters(cmd, f, func(ctx context.Context, d deadLetters) error {
+				s := admin.Settling{Pick: p, DryRun: f.dryRun, By: time.Now()}
 
-				return a.settleAll(ctx, f, &w, "dropped")
+				if !f.dryRun && !f.yes {
+					if ok, err := a.confirm(ctx, d, s); err != nil || !ok {
+						return err
+					}
+				}
+
+				n, err := d.Drop(ctx, s)
+
+				return a.settled(f, "dropped", n, err)
 			})
 		},
 	}
@@ -89,45 +107,30 @@ func (a *app) dlqDropCommand(f *dlqFlags) *cobra.Command {
 	return cmd
 }
 
-// work returns what settles a choice as the flags say.
-func (f *dlqFlags) work(
-	s shelf, c deadletter.Choice, do func(*deadletter.Letter) (deadletter.Settlement, error),
-) deadletter.Work {
-	return deadletter.Work{Shelf: s, Choice: c, Do: do, Rate: f.rate, Again: f.again}
-}
-
-// settleAll settles what is chosen and says how much it was.
-func (a *app) settleAll(ctx context.Context, f *dlqFlags, w *deadletter.Work, done string) error {
-	w.Choice.By = time.Now()
-
-	if f.rate < 0 {
-		return usagef("dlq: --rate is %g; use 0 for no limit", f.rate)
-	}
-
-	if f.dryRun || done == "dropped" && !f.yes {
-		if ok, err := a.confirm(ctx, f, w, done); err != nil || !ok {
+// settled says how many letters were settled, or would be.
+func (a *app) settled(f *dlqFlags, done string, n int, err error) error {
+	if f.dryRun {
+		if err != nil {
 			return err
 		}
+
+		_, err := fmt.Fprintf(a.Out, "%s would be %s\n", plural(n, "dead letter"), done)
+
+		return err //nolint:wrapcheck // of the output
 	}
 
-	settled, _, err := w.Run(ctx)
-
-	_, _ = fmt.Fprintf(a.Err, "%s %s\n", done, plural(settled, "dead letter"))
+	_, _ = fmt.Fprintf(a.Err, "%s %s\n", done, plural(n, "dead letter"))
 
 	return hinted(err, "replays")
 }
 
-// confirm counts the letters, and asks whether to go on unless it is a dry run.
-func (a *app) confirm(ctx context.Context, f *dlqFlags, w *deadletter.Work, done string) (bool, error) {
-	count, err := w.Count(ctx)
+// confirm counts the letters that are to be dropped, and asks whether to go on.
+func (a *app) confirm(ctx context.Context, d deadLetters, s admin.Settling) (bool, error) {
+	s.DryRun = true
+
+	count, err := d.Drop(ctx, s)
 	if err != nil {
 		return false, err //nolint:wrapcheck // it says what is wrong
-	}
-
-	if f.dryRun {
-		_, err := fmt.Fprintf(a.Out, "%s would be %s\n", plural(count, "dead letter"), done)
-
-		return false, err //nolint:wrapcheck // of the output
 	}
 
 	_, _ = fmt.Fprintf(a.Err, "drop %s? [y/N] ", plural(count, "dead letter"))

@@ -26,6 +26,8 @@ type ground struct {
 
 	// embedded is the embedded broker, nil for another one.
 	embedded *opened
+	// rocketmq says which cluster it is, nil for another one.
+	rocketmq *jobfile.RocketMQ
 	close    func() error
 }
 
@@ -75,7 +77,7 @@ func openRocketMQ(r *jobfile.RocketMQ, log *zap.Logger) (*ground, error) {
 		return nil, errors.Join(err, broker.Close())
 	}
 
-	return &ground{Broker: broker, Publisher: publisher, close: func() error {
+	return &ground{Broker: broker, Publisher: publisher, rocketmq: r, close: func() error {
 		return errors.Join(publisher.Close(), broker.Close())
 	}}, nil
 }

@@ -34,6 +34,11 @@ type askedFlags struct {
 
 func (f *askedFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.broker, brokerFlag, "b", defaultBroker, brokerHelp)
+	f.addAdmin(flags)
+}
+
+// addAdmin adds the flags that name an endpoint.
+func (f *askedFlags) addAdmin(flags *pflag.FlagSet) {
 	flags.StringVar(&f.admin, "admin", "",
 		"ask the admin endpoint at this `address`, such as 127.0.0.1:7411 or https://mill.example")
 	flags.StringVar(&f.tokenFile, "admin-token-file", "", "a `file` with the token of the endpoint")
@@ -156,8 +161,11 @@ func (t *jobsThere) do(ctx context.Context, ask func(context.Context) error) err
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 
-	err := ask(ctx)
+	return t.told(ask(ctx))
+}
 
+// told adds to an error what to do about it.
+func (t *jobsThere) told(err error) error {
 	switch {
 	case errors.Is(err, admin.ErrUnreachable):
 		return fmt.Errorf("the jobs %s do not answer; is `millrace run` or the program there still running, "+

@@ -238,12 +238,12 @@ func logger(s *screen, verbose bool) *zap.Logger {
 
 func (s *session) run(ctx context.Context, files []*jobfile.File) (err error) {
 	if s.admin != "" {
-		server, err := s.serveAdmin() //nolint:contextcheck // what is served ends with Close, not with a context
+		stop, err := s.serveAdmin() //nolint:contextcheck // what is served ends with stop, not with a context
 		if err != nil {
 			return err
 		}
 
-		defer func() { err = errors.Join(err, server.Close()) }() //nolint:contextcheck // closing takes none
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 
 	if s.share > 0 {
@@ -274,20 +274,6 @@ func (s *session) run(ctx context.Context, files []*jobfile.File) (err error) {
 	interrupted := s.watch(ctx)
 
 	return s.finish(ctx, interrupted)
-}
-
-// serveAdmin serves the admin endpoint, before there are jobs, so that a mistake in its address starts none.
-func (s *session) serveAdmin() (*admin.Server, error) {
-	server, err := admin.Serve(admin.Options{
-		Address: s.admin, Token: os.Getenv("MILLRACE_ADMIN_TOKEN"), Jobs: &s.served, Redact: s.redact.Redact, Logger: s.log,
-	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says where it is from
-	}
-
-	s.screen.notef("admin endpoint at http://%s", server.Address())
-
-	return server, nil
 }
 
 // start starts the jobs, the last one first, since it may take what the ones before it publish.

@@ -38,13 +38,18 @@ type traffic interface {
 type station interface {
 	catalog
 	traffic
-	shelf
+
+	// DeadLetters returns the dead letters there.
+	DeadLetters() deadLetters
 }
 
 // local is the embedded broker, in this process or another.
 type local struct{ *control.Client }
 
 var _ station = local{}
+
+// DeadLetters implements [station].
+func (l local) DeadLetters() deadLetters { return l.Client.DeadLetters() } //nolint:ireturn // each station has its own
 
 // Topics implements [catalog].
 func (l local) Topics(ctx context.Context, all bool) ([]embedded.TopicInfo, error) {

@@ -142,10 +142,21 @@ type job struct {
 func (w *world) start(args ...string) *job {
 	w.t.Helper()
 
+	return w.startWith(nil, args...)
+}
+
+// startWith starts the command with variables.
+func (w *world) startWith(variables map[string]string, args ...string) *job {
+	w.t.Helper()
+
 	j := &job{
 		t: w.t, interrupts: make(chan os.Signal, 4), out: newWatched(), err: newWatched(), ended: make(chan int, 1),
 	}
 	c := w.command(strings.NewReader(""), j.out, j.err, j.interrupts)
+
+	if variables != nil {
+		c.Variables.Lookup = lookup(variables)
+	}
 
 	go func() { j.ended <- c.Run(context.WithoutCancel(w.t.Context()), w.onBroker(args)...) }()
 
@@ -238,11 +249,7 @@ func command(in io.Reader, out, errs io.Writer, interrupts <-chan os.Signal) *cl
 		Register: []func(*plugins.Registry) error{standard.Register, register},
 		In:       in, Out: out, Err: errs, Interrupts: interrupts,
 		Variables: jobfile.Variables{
-			Lookup: func(name string) (string, bool) {
-				v, ok := map[string]string{"PASSWORD": "hunter2"}[name]
-
-				return v, ok
-			},
+			Lookup: lookup(map[string]string{"PASSWORD": "hunter2"}),
 			ReadFile: func(name string) ([]byte, error) {
 				if filepath.Base(name) != "token" {
 					return nil, fs.ErrNotExist
@@ -251,6 +258,15 @@ func command(in io.Reader, out, errs io.Writer, interrupts <-chan os.Signal) *cl
 				return os.ReadFile(filepath.Clean(name))
 			},
 		},
+	}
+}
+
+// lookup finds variables.
+func lookup(variables map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := variables[name]
+
+		return v, ok
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/actors/admin"
-	"github.com/millrace/millrace/consumer/deadletter"
 	"github.com/millrace/millrace/consumer/embedded"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -39,7 +38,7 @@ type Job struct {
 // Server serves an open broker, and the jobs that run on it.
 type Server struct {
 	broker *embedded.Broker
-	desk   *deadletter.Desk
+	dead   *admin.DeadLetters
 	http   *http.Server
 	served chan error
 	// life ends with the server: what reads a topic stops.
@@ -85,7 +84,7 @@ func Serve(dir string, broker *embedded.Broker) (*Server, error) {
 	}
 
 	s := &Server{
-		broker: broker, desk: deadletter.NewDesk(broker, broker),
+		broker: broker, dead: deadLetters(broker),
 		served: make(chan error, 1), cancel: cancel, readers: make(map[int]bool),
 	}
 	s.http = &http.Server{
@@ -140,14 +139,13 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 
 	mux.HandleFunc("GET /broker", answer(func(r *http.Request) (any, error) { return s.broker.Describe(r.Context()) }))
-	mux.Handle("/api/v1/", admin.NewHandler(admin.Options{Private: true, Jobs: &s.asked, Redact: s.redact}))
+	mux.Handle("/api/v1/", admin.NewHandler(admin.Options{
+		Private: true, Jobs: &s.asked, DeadLetters: s.dead, Redact: s.redact,
+	}))
 	mux.HandleFunc("POST /topics", answer(s.createTopic))
 	mux.HandleFunc("POST /messages", answer(s.publish))
 	mux.HandleFunc("POST /offsets", answer(s.reset))
 	mux.HandleFunc("GET /messages", s.read)
-	mux.HandleFunc("GET /deadletters", s.deadLetters)
-	mux.HandleFunc("GET /deadletters/topics", answer(s.deadTopics))
-	mux.HandleFunc("POST /deadletters", answer(s.settle))
 
 	return mux
 }
