@@ -172,7 +172,7 @@ func (b *Broker) loadQueues(d *decoder) error {
 	return err
 }
 
-// countOpening makes the serials of this opening greater than those of all openings before.
+// countOpening makes the serials, and the numbers of writes, of this opening greater than those of all openings before.
 func (b *Broker) countOpening(d *decoder) error {
 	var last uint32
 
@@ -188,6 +188,8 @@ func (b *Broker) countOpening(d *decoder) error {
 			ErrDamaged, b.options.Dir, err)
 	}
 
+	b.store.writes = uint64(last+1) << openingShift // nobody else writes yet
+
 	tx, err := b.store.begin(context.Background())
 	if err != nil {
 		return err
@@ -198,7 +200,7 @@ func (b *Broker) countOpening(d *decoder) error {
 		return err
 	}
 
-	b.serials.Store(uint64(last+1) << 32)
+	b.serials.Store(uint64(last+1) << openingShift)
 
 	return tx.commit()
 }

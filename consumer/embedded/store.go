@@ -19,7 +19,7 @@ type store struct {
 	sync  bool
 	// turn holds the right to write: a Go channel and not a mutex, so that waiting for it ends with a context.
 	turn chan *encoder
-	// writes counts the writes that were begun. It belongs to who holds the turn.
+	// writes counts the writes that were begun, with the count of openings in its upper half. It belongs to who holds the turn.
 	writes uint64
 	// synced is the last of them that is known to be durable, as are those before it.
 	synced atomic.Uint64
@@ -169,7 +169,7 @@ type tx struct {
 	store *store
 	enc   *encoder
 	batch *pebble.Batch
-	// number is its number among the writes of this opening.
+	// number is its number among all writes.
 	number uint64
 	// touched are the queues that it appends to, with the state that they will have.
 	touched []touched

@@ -118,7 +118,9 @@ func (m *member) begin(ctx context.Context) error {
 			return err
 		}
 
-		m.file = file
+		if m.file = file; file.passed != nil {
+			m.log.Warn("a damaged file of offsets was put aside; the copy of the commit before it counts", zap.Error(file.passed))
+		}
 	}
 
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -1,10 +1,9 @@
 package rocketmq
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,10 +14,11 @@ import (
 	"github.com/millrace/millrace/pipeline"
 )
 
-// Files of a broadcasting member. The first two and the lock are ours; the others are RocketMQ's own client's, and not changed.
+// Files of a broadcasting member. Those of RocketMQ's own client are read and not changed; the others are ours.
 const (
 	ownFile    = "checkpoints.json"
 	ownBackup  = "checkpoints.json.bak"
+	ownDamaged = "checkpoints.json.damaged"
 	javaFile   = "offsets.json"
 	javaBackup = "offsets.json.bak"
 	lockFile   = "lock"
@@ -31,18 +31,19 @@ var ErrOffsetFile = errors.New("rocketmq: offsets of a broadcasting member")
 type offsetFile struct {
 	dir  string
 	lock *os.File
+	// create makes a file to be written; tests put faults into it.
+	create func(name string) (syncedFile, error)
+	// passed says which damaged file was passed over, and why; nil when none was.
+	passed error
 
 	mu     sync.Mutex
 	queues map[pipeline.Queue]consumer.Checkpoint
 }
 
-// fileEntry is one queue in the file.
-type fileEntry struct {
-	Topic  string               `json:"topic"`
-	Broker string               `json:"broker"`
-	Queue  int                  `json:"queue"`
-	Next   pipeline.Offset      `json:"next"`
-	Done   [][2]pipeline.Offset `json:"done,omitempty"`
+// syncedFile is what is needed of a file that is written whole.
+type syncedFile interface {
+	io.WriteCloser
+	Sync() error
 }
 
 // openOffsets reads the offsets of the member of an instance and keeps other processes from them. An empty dir means the one
@@ -59,7 +60,9 @@ func openOffsets(dir, instance, id, group string, name func(string) string) (*of
 	}
 
 	// Not by the id: it has this machine's address in it, which may be another tomorrow.
-	f := &offsetFile{dir: filepath.Join(dir, instance, group), queues: map[pipeline.Queue]consumer.Checkpoint{}}
+	f := &offsetFile{
+		dir: filepath.Join(dir, instance, group), create: createFile, queues: map[pipeline.Queue]consumer.Checkpoint{},
+	}
 
 	if err := os.MkdirAll(f.dir, 0o750); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOffsetFile, err)
@@ -89,90 +92,64 @@ func openOffsets(dir, instance, id, group string, name func(string) string) (*of
 
 func (f *offsetFile) close() { _ = f.lock.Close() } // which also unlocks
 
-// load reads the newest file that there is. One that is damaged is passed over for the copy that was made before it; when
-// that is no better, it is an error rather than a start from nothing.
+// load reads the newest file that there is: ours, or else that of RocketMQ's own client.
 func (f *offsetFile) load(javaDir string, name func(string) string) error {
-	for _, pair := range []struct {
-		dir, file, backup string
-		read              func([]byte) (map[pipeline.Queue]consumer.Checkpoint, error)
-	}{
-		{f.dir, ownFile, ownBackup, readOwn},
-		{javaDir, javaFile, javaBackup, func(body []byte) (map[pipeline.Queue]consumer.Checkpoint, error) {
+	found, err := f.read(f.dir, ownFile, ownBackup, readOwn)
+	if err == nil && !found {
+		_, err = f.read(javaDir, javaFile, javaBackup, func(body []byte) (map[pipeline.Queue]consumer.Checkpoint, error) {
 			return readJava(body, name)
-		}},
-	} {
-		var damaged []error
+		})
+	}
 
-		for _, file := range []string{pair.file, pair.backup} {
-			body, err := os.ReadFile(filepath.Join(pair.dir, file)) //nolint:gosec // the options name the directory
-			if errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.TrimSpace(body)) == 0 {
-				continue
-			}
+	if err == nil && found && f.passed != nil {
+		// By another name it never takes the place of the copy.
+		err = os.Rename(filepath.Join(f.dir, ownFile), filepath.Join(f.dir, ownDamaged))
+	}
 
-			var queues map[pipeline.Queue]consumer.Checkpoint
-			if err == nil {
-				queues, err = pair.read(body)
-			}
-
-			if err == nil {
-				f.queues = queues
-
-				return nil
-			}
-
-			damaged = append(damaged, fmt.Errorf("%s: %w", file, err))
-		}
-
-		if damaged != nil {
-			return fmt.Errorf("%w: %s has no file that can be read; mend one, or remove them to begin anew: %w",
-				ErrOffsetFile, pair.dir, errors.Join(damaged...))
-		}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOffsetFile, err)
 	}
 
 	return nil
 }
 
-func readOwn(body []byte) (map[pipeline.Queue]consumer.Checkpoint, error) {
-	var entries []fileEntry
+// read reads a file, or the copy that was made before it when there is none or it is damaged. When neither can be read, that
+// is an error rather than a start from nothing.
+func (f *offsetFile) read(
+	dir, file, backup string, decode func([]byte) (map[pipeline.Queue]consumer.Checkpoint, error),
+) (found bool, err error) {
+	var damaged []error
 
-	if err := json.Unmarshal(body, &entries); err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the file
-	}
+	for _, file := range []string{file, backup} {
+		path := filepath.Join(dir, file)
 
-	queues := make(map[pipeline.Queue]consumer.Checkpoint, len(entries))
-
-	for _, e := range entries {
-		c := consumer.Checkpoint{Next: e.Next}
-		for _, run := range e.Done {
-			c.Done = append(c.Done, consumer.Run{From: run[0], To: run[1]})
+		body, err := os.ReadFile(path) //nolint:gosec // the options name the directory
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
 
-		if err := c.Validate(); err != nil {
-			return nil, err //nolint:wrapcheck // the caller names the file
+		var queues map[pipeline.Queue]consumer.Checkpoint
+		if err == nil {
+			queues, err = decode(body)
 		}
 
-		queues[pipeline.Queue{Topic: e.Topic, Broker: e.Broker, ID: e.Queue}] = c
-	}
+		switch {
+		case errors.Is(err, errBegun):
+		case err != nil:
+			damaged = append(damaged, fmt.Errorf("%s: %w", path, err))
+		default:
+			f.queues, f.passed = queues, errors.Join(damaged...)
 
-	return queues, nil
-}
-
-// readJava reads what RocketMQ's own client writes, whose keys are objects.
-func readJava(body []byte, name func(string) string) (map[pipeline.Queue]consumer.Checkpoint, error) {
-	offsets, err := readOffsetTable(body)
-	if err != nil {
-		return nil, err
-	}
-
-	queues := make(map[pipeline.Queue]consumer.Checkpoint, len(offsets))
-
-	for q, o := range offsets {
-		if q.Topic = name(q.Topic); o >= 0 {
-			queues[q] = consumer.Checkpoint{Next: o}
+			return true, nil
 		}
 	}
 
-	return queues, nil
+	if damaged != nil {
+		return false, fmt.Errorf("%s has no file that can be read; mend one, or remove them to begin anew: %w",
+			dir, errors.Join(damaged...))
+	}
+
+	return false, nil
 }
 
 func (f *offsetFile) stored(q pipeline.Queue) (consumer.Checkpoint, error) {
@@ -206,52 +183,46 @@ func (f *offsetFile) commit(q pipeline.Queue, c consumer.Checkpoint) error {
 	return nil
 }
 
-// write replaces the file in one step and keeps the one before as a copy.
+// write replaces the file in one step and keeps the one before as a copy: at any moment, one of them is there and whole.
 func (f *offsetFile) write() error {
-	entries := make([]fileEntry, 0, len(f.queues))
+	name, backup := filepath.Join(f.dir, ownFile), filepath.Join(f.dir, ownBackup)
+	fresh, second := name+".new", backup+".new"
 
-	for q, c := range f.queues {
-		e := fileEntry{Topic: q.Topic, Broker: q.Broker, Queue: q.ID, Next: c.Next}
-		for _, run := range c.Done {
-			e.Done = append(e.Done, [2]pipeline.Offset{run.From, run.To})
-		}
-
-		entries = append(entries, e)
-	}
-
-	slices.SortFunc(entries, func(a, b fileEntry) int { return consumer.CompareQueues(a.queue(), b.queue()) })
-
-	name, temporary := filepath.Join(f.dir, ownFile), filepath.Join(f.dir, ownFile+".new")
-
-	if err := writeSynced(temporary, encode(entries)); err != nil {
+	if err := f.writeSynced(fresh, encodeOwn(f.queues)); err != nil {
 		return err
 	}
 
-	// The copy is a second name of the file that is replaced: a crash in between leaves one of them whole.
-	_ = os.Remove(filepath.Join(f.dir, ownBackup))
-	_ = os.Link(name, filepath.Join(f.dir, ownBackup))
+	// The copy is a second name of the file that is replaced. Without such a file the former copy stays.
+	_ = os.Remove(second)
 
-	if err := os.Rename(temporary, name); err != nil {
+	if os.Link(name, second) == nil {
+		_ = os.Rename(second, backup)
+	}
+
+	if err := os.Rename(fresh, name); err != nil {
 		return err //nolint:wrapcheck // the caller says what it is
 	}
 
 	return syncDir(f.dir)
 }
 
-func (e fileEntry) queue() pipeline.Queue {
-	return pipeline.Queue{Topic: e.Topic, Broker: e.Broker, ID: e.Queue}
-}
-
 // writeSynced writes a file that is on disk when it returns.
-func writeSynced(name string, body []byte) error {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec // the options name it
+func (f *offsetFile) writeSynced(name string, body []byte) error {
+	file, err := f.create(name)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what it is
+		return err
 	}
 
 	_, err = file.Write(body)
+	if err == nil {
+		err = file.Sync()
+	}
 
-	return errors.Join(err, file.Sync(), file.Close())
+	return errors.Join(err, file.Close())
+}
+
+func createFile(name string) (syncedFile, error) { //nolint:ireturn // tests put faults into it
+	return os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec,wrapcheck // the options name it
 }
 
 func syncDir(dir string) error {

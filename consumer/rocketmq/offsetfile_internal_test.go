@@ -93,16 +93,23 @@ func TestDamagedOffsetsAreTakenFromTheCopyOrRefused(t *testing.T) {
 	dir, _ := written(t)
 	spoil(t, filepath.Join(dir, "one", "G", ownFile))
 
-	f, err := openFile(t, dir)
-	if err != nil {
-		t.Fatal(err)
+	for range 2 { // the damaged file is put aside, and the copy stays
+		f, err := openFile(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if c, err := f.stored(queue(0)); err != nil || c.Next != 5 {
+			t.Errorf("the copy has %v, %v", c, err)
+		}
+
+		f.close()
 	}
 
-	if c, err := f.stored(queue(0)); err != nil || c.Next != 5 {
-		t.Errorf("the copy has %v, %v", c, err)
+	if _, err := os.Stat(filepath.Join(dir, "one", "G", ownDamaged)); err != nil {
+		t.Error("the damaged file is not kept for people:", err)
 	}
 
-	f.close()
 	spoil(t, filepath.Join(dir, "one", "G", ownBackup))
 
 	if _, err := openFile(t, dir); !errors.Is(err, ErrOffsetFile) {
@@ -138,6 +145,8 @@ func FuzzOffsetTable(f *testing.F) {
 	f.Add([]byte(javaOffsets))
 	f.Add([]byte(`{"offsetTable":[{"brokerName":"b0","queueId":1,"topic":"T","offset":5}]}`))
 	f.Add([]byte(`{}`))
+	f.Add([]byte(`[{"topic":"T","broker":"b0","queue":1,"next":7,"done":[[9,12]]}]`))
+	f.Add(encodeOwn(map[pipeline.Queue]consumer.Checkpoint{queue(1): {Next: 7}}))
 
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if offsets, err := readOffsetTable(body); err == nil && offsets == nil {
