@@ -5,6 +5,7 @@ import { confirm } from "./confirm.js";
 import { byId, el, put, set, show } from "./dom.js";
 import { Figures } from "./figures.js";
 import { Flow } from "./flow.js";
+import { Letters } from "./letters.js";
 import { Queues } from "./queues.js";
 import { Rates } from "./rates.js";
 import { Stands, suspicious } from "./stands.js";
@@ -19,6 +20,7 @@ let asking = false;
 let lostSince = null;
 let view = null; // of the job that is looked at
 let rates = new Map();
+const letters = new Letters(byId("letters"));
 
 /** View is what is on the page of one job. */
 class View {
@@ -137,6 +139,7 @@ async function draw(jobs) {
 
   for (const tab of byId("jobs").children) set(tab, "aria-current", tab.dataset.job === job.job ? "page" : null);
   await view.update(job);
+  letters.update(jobs.reduce((sum, j) => sum + (j.counts?.deadLettered || 0), 0));
 }
 
 function tabs(names) {

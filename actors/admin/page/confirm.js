@@ -4,12 +4,20 @@ import { byId, el, put, show } from "./dom.js";
 
 /**
  * confirm shows what is about to be done, with fields to fill in ({name, label, value, type, hint}), and does it when it is
- * confirmed. What goes wrong is told in the dialog, which stays open.
+ * confirmed. What goes wrong is told in the dialog, which stays open. What prepare answers is shown meanwhile; act is given a
+ * function that shows how far it is, and says whether the dialog is still open. At the end done is called.
  */
-export function confirm({ title, text, fields = [], action, danger = false, act }) {
+export function confirm({ title, text, fields = [], action, danger = false, prepare, act, done = () => {} }) {
   const dialog = byId("dialog");
   const inputs = new Map();
   const failed = el("p", { class: "failed", role: "alert", hidden: true });
+  const said = el("p", { class: "muted", role: "status", id: "said", hidden: true });
+  const say = (words) => {
+    put(said, words);
+    show(said, true);
+
+    return dialog.open && form.isConnected;
+  };
   const yes = el("button", { type: "submit", class: danger ? "danger solid" : "primary", id: "yes" }, action);
   const no = el("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
   const rows = fields.map((field) => {
@@ -19,6 +27,11 @@ export function confirm({ title, text, fields = [], action, danger = false, act 
     });
     input.value = field.value ?? "";
     inputs.set(field.name, input);
+
+    if (field.type === "checkbox") {
+      return el("div", { class: "field" }, el("label", { class: "check" }, input, field.label),
+        field.hint ? el("p", { class: "muted" }, field.hint) : null);
+    }
 
     return el("div", { class: "field" }, el("label", { for: input.id }, field.label), input,
       field.hint ? el("p", { class: "muted" }, field.hint) : null);
@@ -31,8 +44,9 @@ export function confirm({ title, text, fields = [], action, danger = false, act 
         show(failed, false);
 
         try {
-          await act(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value.trim()])));
-          dialog.close();
+          await act(Object.fromEntries([...inputs].map(([name, input]) => [name, valueOf(input)])), say);
+          if (form.isConnected) dialog.close();
+          done();
         } catch (error) {
           put(failed, error.message);
           show(failed, true);
@@ -41,9 +55,12 @@ export function confirm({ title, text, fields = [], action, danger = false, act 
         }
       },
     },
-  }, el("h2", { id: "dialog-title" }, title), el("p", {}, text), ...rows, failed, el("div", { class: "buttons" }, no, yes));
+  }, el("h2", { id: "dialog-title" }, title), el("p", {}, text), ...rows, said, failed, el("div", { class: "buttons" }, no, yes));
 
   dialog.replaceChildren(form);
   dialog.showModal();
   (rows.length ? [...inputs.values()][0] : no).focus();
+  prepare?.().then(say, (error) => say(error.message));
 }
+
+const valueOf = (input) => (input.type === "checkbox" ? input.checked : input.value.trim());

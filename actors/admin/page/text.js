@@ -38,3 +38,6 @@ export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 /** clock is the time of day here. */
 export const clock = (date) => date.toLocaleTimeString("en-GB");
+
+/** moment is a time of the server as a date and a time here; empty where there is none. */
+export const moment = (time) => (time ? new Date(time).toLocaleString("sv-SE") : "");

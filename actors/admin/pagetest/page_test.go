@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/millrace/millrace/actors"
@@ -25,13 +21,15 @@ const (
 	script = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
 )
 
-// start serves a job of three channels whose message m0 fails, with a script for a key and in its error.
+// start serves a job of three channels whose message m0 fails, with a script for a key and in its error, and the dead letters
+// that bury puts there.
 func start(t *testing.T) *admin.Server {
 	t.Helper()
 
 	broker := consumertest.NewBroker(consumertest.Config{})
 	t.Cleanup(broker.Close)
 	broker.CreateTopic("quakes", 4)
+	bury(t, broker)
 
 	for i := range 200 {
 		m := &pipeline.Message{ID: fmt.Sprintf("m%d", i), Key: fmt.Sprintf("k%d", i), Body: []byte("body")}
@@ -73,7 +71,7 @@ func start(t *testing.T) *admin.Server {
 	jobs := new(admin.Jobs)
 	jobs.Add(r)
 
-	server, err := admin.Serve(admin.Options{Address: "127.0.0.1:0", Token: token, Jobs: jobs})
+	server, err := admin.Serve(admin.Options{Address: "127.0.0.1:0", Token: token, Jobs: jobs, DeadLetters: lettersOf(broker)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,21 +83,7 @@ func TestThePageDrawsAJobAndChangesIt(t *testing.T) {
 	t.Parallel()
 
 	server := start(t)
-	ctx := browse(t)
-
-	steps := func(what string, actions ...step) {
-		t.Helper()
-
-		if err := chromedp.Do(ctx, actions...); err != nil {
-			text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
-			t.Fatalf("%s: %v\n%s", what, err, text)
-		}
-	}
-
-	steps("the token is asked for", chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+server.Address()+"/"),
-		holds(`!document.querySelector("#token").hidden`),
-		does(`document.querySelector("#secret").value = %q`, token),
-		does(`document.querySelector("#token").requestSubmit()`))
+	ctx, steps := visit(t, server)
 
 	steps("the job is drawn",
 		holds(`document.querySelectorAll(".node[data-kind=channel]").length === 3`),
@@ -118,7 +102,13 @@ func TestThePageDrawsAJobAndChangesIt(t *testing.T) {
 		holds(`document.querySelector('.stand[data-queue="quakes/3"]')?.innerText.includes("it is paused: by Ada, until Monday")`),
 		holds(`!document.querySelector("#dialog").open`))
 
-	looks(t, ctx, steps)
+	looks(t, ctx, steps, "page")
+
+	steps("a seek is confirmed and acts, also on what is paused",
+		press(`tr[data-queue="quakes/3"] .actions button:last-child`), holds(`document.querySelector("#dialog").open`),
+		does(`document.querySelector("#field-offset").value = "2"`), press("#yes"),
+		holds(`!document.querySelector("#dialog").open`),
+		holds(`document.querySelector('tr[data-queue="quakes/3"] td').innerText === "2"`))
 
 	steps("a resume, too",
 		click(`.stand[data-queue="quakes/3"] button`), holds(`document.querySelector("#dialog").open`), click("#yes"),
@@ -138,52 +128,4 @@ func TestThePageDrawsAJobAndChangesIt(t *testing.T) {
 	}
 
 	steps("who does not answer is told", holds(`document.querySelector("#notice").innerText.includes("does not answer since")`))
-}
-
-// looks holds the page against each kind of screen: nothing sticks out. Where MILLRACE_SHOTS names a directory, pictures are put
-// there.
-func looks(t *testing.T, ctx context.Context, steps func(string, ...step)) { //nolint:revive // it is the test's
-	t.Helper()
-
-	for _, screen := range []struct {
-		name          string
-		width, height int64
-		scheme        string
-	}{
-		{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 360, 740, "light"}, {"phone-dark", 360, 740, "dark"},
-	} {
-		steps(screen.name, chromedp.EmulateViewport(screen.width, screen.height), scheme(screen.scheme),
-			does(`document.body.offsetWidth`))
-
-		fits, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.documentElement.scrollWidth <= innerWidth`))
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if !fits {
-			t.Errorf("%s: the page is wider than the screen", screen.name)
-		}
-
-		if dir := os.Getenv("MILLRACE_SHOTS"); dir != "" {
-			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			if err := os.WriteFile(filepath.Join(dir, screen.name+".png"), picture, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// scheme has the browser ask for light or dark.
-func scheme(name string) step {
-	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
-		})
-
-		return err
-	})
 }
