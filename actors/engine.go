@@ -177,7 +177,7 @@ func (e *engine) joined(c actor.Context, m *joined) {
 		return
 	}
 
-	tracker, err := c.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &tracker{job: e.job} }), "tracker")
+	tracker, err := c.SpawnNamed(e.propsOf(&tracker{job: e.job}), "tracker")
 	if err != nil {
 		e.drain(nil, 0, err)
 
@@ -197,9 +197,7 @@ func (e *engine) joined(c actor.Context, m *joined) {
 
 // spawnLane spawns a lane beside the engine; see lane.
 func (e *engine) spawnLane(c actor.Context, l *lane, suffix string) {
-	props := actor.PropsFromProducer(func() actor.Actor { return l })
-
-	pid, err := e.root.SpawnNamed(props, c.Self().GetId()+"/channel/"+l.name()+suffix)
+	pid, err := e.root.SpawnNamed(e.propsOf(l), c.Self().GetId()+"/channel/"+l.name()+suffix)
 	if err != nil {
 		e.drain(nil, 0, fmt.Errorf("actors: spawn a lane: %w", err))
 

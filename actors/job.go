@@ -26,7 +26,8 @@ type job struct {
 	tracker  *actor.PID
 	channels []*channel
 	// leads says of each channel which ones its messages may come to, itself included.
-	leads [][]bool
+	leads   [][]bool
+	workers *workers
 	// ctx ends when the job has stopped; calls of the broker use it. lanesCtx ends when a drain gives up what still runs.
 	ctx, lanesCtx       context.Context
 	cancel, cancelLanes context.CancelCauseFunc
@@ -40,6 +41,7 @@ func newJob(plan *pipeline.Plan, broker consumer.Broker, opts Options) *job {
 	j := &job{plan: plan, broker: broker, opts: opts, clock: newClock(), log: opts.Logger.Named(plan.Job.Name)}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	j.lanesCtx, j.cancelLanes = context.WithCancelCause(j.ctx)
+	j.workers = newWorkers(j.ctx.Done())
 
 	return j
 }

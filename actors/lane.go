@@ -182,7 +182,7 @@ func (l *lane) name() string { return l.ch.spec.Name + "-" + strconv.Itoa(l.num)
 func (l *lane) Receive(c actor.Context) {
 	defer l.ch.contain("a lane")
 
-	pprof.SetGoroutineLabels(l.labels) // a goroutine lives for one run of the mailbox
+	pprof.SetGoroutineLabels(l.labels) // each run of the mailbox may have another goroutine
 
 	switch m := c.Message().(type) {
 	case *actor.Started:

@@ -241,7 +241,7 @@ func (e *engine) pullFrom(c actor.Context, q *owned, cp consumer.Checkpoint) {
 	p := newPuller(e.job, q.slot, cp)
 	name := fmt.Sprintf("pull/%s.%d", q.lease.Queue, e.spawned)
 
-	pid, err := c.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return p }), name)
+	pid, err := c.SpawnNamed(e.propsOf(p), name)
 	if err != nil {
 		e.drain(nil, 0, fmt.Errorf("actors: spawn a pull-queue actor: %w", err))
 
