@@ -32,13 +32,22 @@ type UnknownTopicError struct {
 
 var _ error = (*UnknownTopicError)(nil)
 
-// Error names the topic and the ones that there are.
+// maxTold is how many topics an error lists: a cluster may have thousands.
+const maxTold = 30
+
+// Error names the topic, the ones that there are, and how to create it.
 func (e *UnknownTopicError) Error() string {
-	if len(e.Known) == 0 {
-		return fmt.Sprintf("consumer: no topic %q: create it first", e.Topic)
+	told, more := e.Known, ""
+	if n := len(told) - maxTold; n > 0 {
+		told, more = told[:maxTold], fmt.Sprintf(" and %d others", n)
 	}
 
-	return fmt.Sprintf("consumer: no topic %q; there are: %s", e.Topic, strings.Join(e.Known, ", "))
+	text := fmt.Sprintf("consumer: no topic %q", e.Topic)
+	if len(told) > 0 {
+		text += "; there are: " + strings.Join(told, ", ") + more
+	}
+
+	return text + "; mend the name, or create it: millrace topics create " + e.Topic
 }
 
 // OutOfRangeError is returned by Pull for an offset outside of what the queue holds: First <= o <= End is legal.

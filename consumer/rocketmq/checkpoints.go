@@ -61,7 +61,7 @@ func checkpointTopic(group, topic string) string {
 
 	sum := sha256.Sum256([]byte(group + "\n" + topic))
 
-	return "millrace_checkpoints_" + group[:min(len(group), most)] + "_" + hex.EncodeToString(sum[:4])
+	return routes.Checkpoints + group[:min(len(group), most)] + "_" + hex.EncodeToString(sum[:4])
 }
 
 func (m *member) checkpointQueue(q pipeline.Queue) pipeline.Queue {

@@ -244,6 +244,12 @@ func (m *member) calledFor(q pipeline.Queue, what string, err error) error {
 	switch routes.Code(err) {
 	case remoting.GroupNotExist, remoting.NoPermission:
 		return fmt.Errorf("rocketmq: %s: %s: %w", q, what, explain(m.group, err))
+	case remoting.TopicNotExist:
+		if q.Topic != m.retry {
+			err = fmt.Errorf("%w: %w", &consumer.UnknownTopicError{Topic: q.Topic}, err)
+		}
+
+		m.suspect()
 	case remoting.SystemError:
 	default:
 		if !errors.Is(err, context.Canceled) {

@@ -104,7 +104,7 @@ func mistakesAreTold(w *world, c *rocketmqtest.Cluster, job string) {
 		},
 		{name: "nothing is signed", from: "access_key: ${RMQ_KEY}\n      " + secret, want: []string{`no permission for group "pay"`}},
 		{name: "a user without rights", from: "${RMQ_KEY}", to: "guest", want: []string{`no permission for group "pay"`, "guest"}},
-		{name: "a missing topic", from: "{ topic: in }", to: "{ topic: inn }", want: []string{`no topic "inn"`, "there are: in"}},
+		{name: "a missing topic", from: "{ topic: in }", to: "{ topic: inn }", want: []string{`no topic "inn"; there are: in, out; mend the name, or create it: millrace topics create inn`}},
 		{
 			name: "filters are off", from: "tls: true", to: "tls: true\n      sql: { in: amount > 1 }",
 			want: []string{"b0", `"in"`, "needs enablePropertyFilter=true"},

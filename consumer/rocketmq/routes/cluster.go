@@ -64,18 +64,18 @@ func addresses(byID map[string]string) map[int]string {
 }
 
 // Topics returns the names of all topics of the namespace, sorted: without those that brokers make for themselves, and without
-// retries and dead letters. It fails as Ask does.
+// retries, dead letters and checkpoints. It fails as Ask does.
 func (t *Table) Topics(ctx context.Context) ([]string, error) {
 	names, err := t.AllTopics(ctx)
 
 	return slices.DeleteFunc(names, func(name string) bool {
 		mark, _ := cutMark(name)
 
-		return mark != ""
+		return mark != "" || strings.HasPrefix(name, Checkpoints)
 	}), err
 }
 
-// AllTopics is Topics with those of retries and dead letters.
+// AllTopics is Topics with those of retries, dead letters and checkpoints.
 func (t *Table) AllTopics(ctx context.Context) ([]string, error) {
 	got, err := t.Ask(ctx, &remoting.Command{Code: allTopics})
 	if err != nil {

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// Checkpoints is what the names of the topics begin with in which groups keep what they have finished above their offsets.
+const Checkpoints = "millrace_checkpoints_"
+
 const (
 	retryMark = "%RETRY%"
 	deadMark  = "%DLQ%"

@@ -207,7 +207,7 @@ func TestUnknownTopicsAreToldWithTheKnown(t *testing.T) {
 	for space, want := range map[routes.Namespace]string{"": "[A B]", "ns": "[C]"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := setup(t, 1, routes.Options{Namespace: space})
-			for _, topic := range []string{"B", "A", "ns%C", "%RETRY%g", "%RETRY%ns%g", "b0", "C", "C_REPLY_TOPIC"} {
+			for _, topic := range []string{"B", "A", "ns%C", "%RETRY%g", "%RETRY%ns%g", "b0", "C", "C_REPLY_TOPIC", routes.Checkpoints + "g"} {
 				w.CreateTopic(topic, 1)
 			}
 
