@@ -37,6 +37,8 @@ type engine struct {
 	// opening is the start while it is under way; nil afterwards.
 	opening  *opening
 	drainers []*actor.PID
+	// warning is what is wrong with the group; empty when nothing is.
+	warning string
 	// step is what the job as a whole waits for, while that is not its queues.
 	step   atomic.Pointer[step]
 	began  int64

@@ -32,6 +32,14 @@ type JobStopped struct {
 	Report *Report
 }
 
+// GroupWarned says what is wrong with the group as a whole while work goes on, such as members that subscribe differently.
+type GroupWarned struct {
+	In
+
+	// Warning is that in words, with the cure; empty when it is mended.
+	Warning string
+}
+
 // QueueAssigned says that a queue is owned and pulled from From on.
 type QueueAssigned struct {
 	In

@@ -68,6 +68,7 @@ func (e *engine) assigned(a consumer.Assignment) {
 		return
 	}
 
+	e.warn(a.Warning)
 	e.step.Store(&step{what: "a queue: other members of its group have them all", since: e.clock.now()})
 	e.wanted = make(map[pipeline.Queue]consumer.Lease, len(a.Leases))
 	for _, l := range a.Leases {

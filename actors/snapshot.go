@@ -17,6 +17,8 @@ type Snapshot struct {
 	// a queue, the end of a drain. Empty while it has queues.
 	Waits      string    `json:"waits,omitempty"`
 	WaitsSince time.Time `json:"waitsSince,omitzero"`
+	// Warning says what is wrong with the group as a whole while work goes on, and how to mend it; empty when nothing is.
+	Warning string `json:"warning,omitempty"`
 	// Queues are the queues of the job's assignment, sorted by topic, broker and id.
 	Queues []QueueStatus `json:"queues"`
 	// Channels are in the order of the job.

@@ -28,7 +28,7 @@ func (e *engine) snapshot(c actor.Context) {
 	s := &Snapshot{
 		Job: e.plan.Job.Name, At: time.Now(), Hung: int(e.hung.Load()),
 		State:  [...]string{"starting", "running", "draining", "stopping", "stopping", "stopped"}[e.state],
-		Queues: []QueueStatus{}, Channels: []ChannelStatus{},
+		Queues: []QueueStatus{}, Channels: []ChannelStatus{}, Warning: e.warning,
 	}
 	s.Waits, s.WaitsSince = e.waits()
 

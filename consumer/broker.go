@@ -74,6 +74,9 @@ type Assignment struct {
 	Generation uint64
 	// Leases are the owned queues, sorted by topic, broker and id.
 	Leases []Lease
+	// Warning says in words what is wrong with the group as a whole, such as members that subscribe differently, and how to mend
+	// it. Work goes on in spite of it. Empty when nothing is known to be wrong.
+	Warning string
 }
 
 // Limit bounds one pull.

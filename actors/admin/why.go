@@ -24,7 +24,9 @@ type JobWhy struct {
 	Cause   Cause     `json:"cause,omitempty"`
 	Because string    `json:"because,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-	Queues  []Why     `json:"queues"`
+	// Warning says what is wrong with the group as a whole while work goes on, and how to mend it; empty when nothing is.
+	Warning string `json:"warning,omitempty"`
+	Queues  []Why  `json:"queues"`
 }
 
 // Why says why a queue's committed offset is where it is.
@@ -110,7 +112,7 @@ func Ask(ctx context.Context, job *actors.Running) (JobWhy, error) {
 
 // Explain says why the queues of a job are where they are.
 func Explain(s *actors.Snapshot) JobWhy {
-	w := JobWhy{Job: s.Job, State: s.State, At: s.At, Queues: []Why{}}
+	w := JobWhy{Job: s.Job, State: s.State, At: s.At, Warning: s.Warning, Queues: []Why{}}
 
 	switch {
 	case s.Waits == "":

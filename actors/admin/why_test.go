@@ -354,6 +354,14 @@ func TestTheLimitIsNamedThatCreditIsShortOf(t *testing.T) {
 	}
 }
 
+func TestAWarningOfTheGroupIsHandedOn(t *testing.T) {
+	t.Parallel()
+
+	if w := admin.Explain(&actors.Snapshot{Job: "j", State: "running", Warning: "mixed"}); w.Warning != "mixed" || w.Cause != "" {
+		t.Errorf("the answer is %+v", w)
+	}
+}
+
 func TestTheDocumentListsEveryCause(t *testing.T) {
 	t.Parallel()
 

@@ -65,6 +65,10 @@ func tell(event actors.Event) string {
 		return fmt.Sprintf("%s: %s is a dead letter: %v", e.Job, e.MessageID, e.Err)
 	case *actors.LaneHung:
 		return fmt.Sprintf("%s: lane %s-%d hangs in %s with %s: it is replaced", e.Job, e.Channel, e.Lane, e.Stage, e.MessageID)
+	case *actors.GroupWarned:
+		if e.Warning != "" {
+			return fmt.Sprintf("%s: warning: %s", e.Job, e.Warning)
+		}
 	case *actors.QueueAssigned:
 		if e.From > 0 || e.Done > 0 {
 			return fmt.Sprintf("%s: %s goes on at %d; %s above it",

@@ -56,6 +56,7 @@ func TestEventsAreToldToPeople(t *testing.T) {
 		"j: lane c-3 hangs in s with m: it is replaced":    &actors.LaneHung{In: in, Channel: "c", Lane: 3, Stage: "s", MessageID: "m"},
 		"j: q/0 goes on at 0; 1 finished message above it": &actors.QueueAssigned{In: in, Queue: queue, Done: 1},
 		"j: q/0 cannot be read, again in 1s: c/s: bad":     &actors.QueueWaits{In: in, Queue: queue, Retry: time.Second, Err: err},
+		"j: warning: mixed":                                &actors.GroupWarned{In: in, Warning: "mixed"},
 		"j: q/0: the commit failed: c/s: bad":              &actors.CommitFailed{In: in, Queue: queue, Err: err},
 	} {
 		if got := tell(event); got != want {

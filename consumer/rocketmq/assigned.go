@@ -17,7 +17,7 @@ func (m *member) Assigned(ctx context.Context, known uint64) (consumer.Assignmen
 		a := consumer.Assignment{Generation: m.generation}
 
 		if a.Generation > known {
-			a.Leases = m.owned()
+			a.Leases, a.Warning = m.owned(), m.warning
 		}
 		m.mu.Unlock()
 

@@ -193,7 +193,7 @@ func (m *member) addresses() []string {
 // unregister tells all brokers that the member leaves.
 func (m *member) unregister(ctx context.Context) {
 	request := &remoting.Command{Code: remoting.UnregisterClient, Ext: map[string]string{
-		"clientID": m.id, "consumerGroup": m.wire(m.group),
+		"clientID": m.id, fieldGroup: m.wire(m.group),
 	}}
 
 	for _, err := range m.each(func(addr string) error {

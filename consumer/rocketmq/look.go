@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// fieldGroup is where requests have the group.
+	fieldGroup = "consumerGroup"
 	// soon is how long a look that did not tell everything waits for the next.
 	soon = time.Second
 	// maxAbsent is how often in a row the group's list may lack us, with heartbeats in between, before we believe it.
@@ -145,7 +147,7 @@ func (m *member) share(ctx context.Context, topic string) ([]pipeline.Queue, err
 		return found.Readable, nil
 	}
 
-	ids, err := m.list(ctx, found)
+	ids, _, err := m.list(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -161,15 +163,16 @@ func (m *member) share(ctx context.Context, topic string) ([]pipeline.Queue, err
 	return consumer.Allocate(found.Readable, ids, m.id), nil
 }
 
-// list asks the brokers of a topic, in a random order, for the group's members, until one tells them.
-func (m *member) list(ctx context.Context, found *routes.Route) ([]string, error) {
-	request := &remoting.Command{Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": m.wire(m.group)}}
+// list asks the brokers of a topic, in a random order, for the group's members, until one tells them. It returns them with the
+// address of that broker.
+func (m *member) list(ctx context.Context, found *routes.Route) (ids []string, addr string, err error) {
+	request := &remoting.Command{Code: remoting.GetConsumerList, Ext: map[string]string{fieldGroup: m.wire(m.group)}}
 	addrs := found.Addresses()
 	rand.Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
 
-	err := errors.New("no broker")
+	err = errors.New("no broker")
 
-	for _, addr := range addrs {
+	for _, addr = range addrs {
 		var answer *remoting.Command
 
 		if answer, err = m.call(ctx, addr, request); err != nil {
@@ -181,9 +184,9 @@ func (m *member) list(ctx context.Context, found *routes.Route) ([]string, error
 		}
 
 		if err = json.Unmarshal(answer.Body, &list); err == nil && len(list.IDs) > 0 {
-			return list.IDs, nil
+			return list.IDs, addr, nil
 		}
 	}
 
-	return nil, fmt.Errorf("rocketmq: no broker tells the members of group %q: %w", m.group, err)
+	return nil, "", fmt.Errorf("rocketmq: no broker tells the members of group %q: %w", m.group, err)
 }

@@ -40,6 +40,7 @@ type member struct {
 	running sync.WaitGroup
 	beat    chan struct{} // asks for a heartbeat
 	look    chan struct{} // asks for a look at who else there is
+	peers   chan struct{} // says that the members have changed
 
 	mu         sync.Mutex
 	leases     map[pipeline.Queue]*lease
@@ -50,6 +51,7 @@ type member struct {
 	epoch      uint64        // of the last lease
 	version    int64         // of the subscription, ms
 	stale      bool          // whether routes are to be asked for again at the next look
+	warning    string        // what is wrong with the group
 }
 
 var _ consumer.Member = (*member)(nil)
@@ -66,7 +68,7 @@ func newMember(b *Broker, s consumer.Subscription) (*member, error) {
 		orderly: b.options.Orderly && !s.Broadcast,
 		topics:  slices.Compact(slices.Sorted(slices.Values(s.Topics))),
 		began:   time.Now(),
-		stop:    func() {}, beat: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		stop:    func() {}, beat: make(chan struct{}, 1), look: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 		leases: map[pipeline.Queue]*lease{}, leaving: map[pipeline.Queue]*lease{},
 		changed: make(chan struct{}), version: time.Now().UnixMilli(),
 	}
@@ -138,6 +140,10 @@ func (m *member) begin(ctx context.Context) error {
 
 	m.running.Go(func() { m.beats(life) })
 	m.running.Go(func() { m.looks(life) })
+
+	if !m.broadcast {
+		m.running.Go(func() { m.compares(life) })
+	}
 
 	return nil
 }

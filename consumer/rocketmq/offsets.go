@@ -59,7 +59,7 @@ func (m *member) query(ctx context.Context, q pipeline.Queue) (pipeline.Offset, 
 	}
 
 	ext := m.queueFields(q)
-	ext["consumerGroup"] = m.wire(m.group)
+	ext[fieldGroup] = m.wire(m.group)
 
 	if !m.options.JavaFirstBoot {
 		ext["setZeroIfNotFound"] = no
@@ -147,7 +147,7 @@ func (m *member) update(ctx context.Context, q pipeline.Queue, next pipeline.Off
 	}
 
 	ext := m.queueFields(q)
-	ext["consumerGroup"] = m.wire(m.group)
+	ext[fieldGroup] = m.wire(m.group)
 	ext["commitOffset"] = decimal(next)
 
 	answer, err := m.call(ctx, addr, &remoting.Command{Code: remoting.UpdateConsumerOffset, Ext: ext})

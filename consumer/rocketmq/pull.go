@@ -54,7 +54,7 @@ func (m *member) pullRequest(q pipeline.Queue, w pullWish) *remoting.Command {
 	// The bit that commits an offset beside is never set: nothing is known then of how that went.
 	ext := map[string]string{
 		"topic": m.wire(q.Topic), "queueId": strconv.Itoa(q.ID), "bname": q.Broker, // queueFields, in a map that need not grow
-		"consumerGroup":        m.wire(m.group),
+		fieldGroup:             m.wire(m.group),
 		"queueOffset":          decimal(w.from),
 		"maxMsgNums":           strconv.Itoa(w.messages),
 		"sysFlag":              strconv.Itoa(flags),

@@ -15,8 +15,9 @@ import (
 // answer answers what brokers ask of the member. It runs on a goroutine of its own.
 func (m *member) answer(ctx context.Context, _ string, request *remoting.Command) *remoting.Command {
 	switch {
-	case request.Code == remoting.NotifyConsumerChange && request.Ext["consumerGroup"] == m.wire(m.group):
+	case request.Code == remoting.NotifyConsumerChange && request.Ext[fieldGroup] == m.wire(m.group):
 		nudge(m.look)
+		nudge(m.peers)
 
 		return &remoting.Command{}
 	case request.Code == remoting.ResetClientOffset && request.Ext["group"] == m.wire(m.group):
@@ -27,7 +28,7 @@ func (m *member) answer(ctx context.Context, _ string, request *remoting.Command
 		}
 
 		return &remoting.Command{}
-	case request.Code == remoting.GetRunningInfo && request.Ext["consumerGroup"] == m.wire(m.group):
+	case request.Code == remoting.GetRunningInfo && request.Ext[fieldGroup] == m.wire(m.group):
 		return &remoting.Command{Body: m.runningInfo()}
 	default:
 		return nil

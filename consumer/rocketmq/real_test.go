@@ -123,6 +123,10 @@ func TestRealBrokers(t *testing.T) {
 				t.Parallel()
 				realReset(t, cluster)
 			})
+			t.Run("others", func(t *testing.T) {
+				t.Parallel()
+				realMistakes(t, cluster, version == rocketmqtest.Versions()[0])
+			})
 			t.Run("orderly", func(t *testing.T) {
 				t.Parallel()
 				realSuite(t, cluster, rocketmq.Options{Orderly: true}, consumertest.Features{HoldsBackQueues: true})

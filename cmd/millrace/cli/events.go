@@ -120,6 +120,12 @@ func inWords(e actors.Event) (name, text string) {
 	case *actors.LaneHung:
 		return "lane-hung", fmt.Sprintf("lane %s-%d hangs in %s with message %s; it is replaced",
 			e.Channel, e.Lane, e.Stage, e.MessageID)
+	case *actors.GroupWarned:
+		if e.Warning == "" {
+			return "group-mended", "what was wrong with the group is mended"
+		}
+
+		return "group-warned", "warning: " + e.Warning
 	case *actors.QueueAssigned:
 		if e.From > 0 || e.Done > 0 {
 			return "queue-assigned", fmt.Sprintf("%s goes on at %s, with %s above it", e.Queue, number(e.From),

@@ -127,6 +127,10 @@ func whyLines(w *admin.JobWhy, all bool) []string {
 		lines = append(lines, fmt.Sprintf("%s  %s: %s%s", w.Job, w.State, w.Because, since(w.Since, w.At)))
 	}
 
+	if w.Warning != "" {
+		lines = append(lines, fmt.Sprintf("%s  warning: %s", w.Job, w.Warning))
+	}
+
 	for i := range w.Queues {
 		q := &w.Queues[i]
 
