@@ -29,6 +29,7 @@ fuzz: ## fuzz every target, each for DURATION (30s)
 .PHONY: soak
 soak: ## look for what takes too long for every day: seeds, kills, days of virtual time, an outage of a name server, restarts
 	nice env MILLRACE_SEEDS=10000 go test -C actors -count=1 -run '^TestSeeds$$' -timeout 2h
+	nice env MILLRACE_WIRE_SEEDS=2000 go test -C consumer/rocketmq -count=1 -run '^TestSeedsOverTheWire$$' -timeout 2h
 	nice env MILLRACE_HOURS=24 MILLRACE_STOPS=20 go test ./actors -count=1 -run '^(TestHoursOfTrouble|TestHundredJobsStopAtOnce)$$' -v -timeout 1h
 	nice env MILLRACE_KILLS=1000 go test -C actors -count=1 -run '^TestKilledProcessesLoseNothing$$' -v -timeout 2h
 	MILLRACE_SCENE_OUTAGE=1m MILLRACE_SCENE_KILLS=100 MILLRACE_SCENE_CYCLES=100 go test -count=1 -timeout 30m -v ./consumer/rocketmq \

@@ -3,6 +3,7 @@ package rocketmq_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -321,6 +322,32 @@ func TestPullUnderWayEndsWithItsLease(t *testing.T) {
 
 		if err := <-ended; !errors.Is(err, consumer.ErrNotOwner) || time.Since(began) > time.Second {
 			w.Errorf("the pull ended after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+// A member that leaves while a lock is being renewed, which it turns out to have lost, has given up its queues already.
+func TestMemberMayLoseALockWhileItLeaves(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{Orderly: true}, func(w *world) {
+		r := w.join(consumer.Subscription{})
+		r.owned(first())
+
+		lock := func(code int, client string) {
+			body := fmt.Sprintf(`{"consumerGroup":%q,"clientId":%q,"mqSet":[{"brokerName":"b0","queueId":0,"topic":%q}]}`, group, client, topic)
+			if _, err := w.client.Call(w.Context(), w.fake.Brokers[0].Addr, &remoting.Command{Code: code, Body: []byte(body)}); err != nil {
+				w.Fatal(err)
+			}
+		}
+
+		lock(remoting.UnlockQueues, w.members()[0])
+		lock(remoting.LockQueues, "somebody else")
+		w.fake.Fault(rocketmqfake.Faults{LateUpkeep: 2 * time.Second})
+		<-time.After(21 * time.Second) // the locks are being renewed
+
+		if err := r.Leave(w.Context()); err != nil {
+			w.Error(err)
 		}
 	})
 }

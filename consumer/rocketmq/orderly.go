@@ -104,7 +104,7 @@ func (m *member) claim(q pipeline.Queue, granted, answered bool, asked time.Time
 		}
 
 		return true
-	case l == nil:
+	case l == nil, m.cause != nil: // the end of the membership has ended its leases, too
 		return false
 	case !answered && time.Since(l.lockedAt) < lockLost: // the broker may be away for a moment
 		return true

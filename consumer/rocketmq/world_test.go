@@ -2,6 +2,7 @@ package rocketmq_test
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
@@ -31,6 +32,8 @@ type world struct {
 
 	fake *rocketmqfake.Cluster
 	logs *observer.ObservedLogs
+	// options are those of the bus, for more clients like it.
+	options rocketmq.Options
 }
 
 func inBubble(t *testing.T, fakes rocketmqfake.Options, o rocketmq.Options, test func(w *world)) {
@@ -54,7 +57,7 @@ func inBubble(t *testing.T, fakes rocketmqfake.Options, o rocketmq.Options, test
 		o.NameServers, o.Dial, o.DelayLevels = []string{fake.NameServer}, fake.Dial, shortLevels()
 		o.OffsetDir, o.Log = t.TempDir(), zap.New(core)
 
-		test(&world{T: t, bus: openBus(t, o), fake: fake, logs: logs})
+		test(&world{T: t, bus: openBus(t, o), fake: fake, logs: logs, options: o})
 	})
 }
 
@@ -189,4 +192,26 @@ func bodies(b consumer.Batch) []string {
 	}
 
 	return all
+}
+
+// members are the ids of the group's members.
+func (w *world) members() []string {
+	w.Helper()
+
+	answer, err := w.client.Call(w.Context(), w.fake.Brokers[0].Addr, &remoting.Command{
+		Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": group},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+
+	var list struct {
+		IDs []string `json:"consumerIdList"`
+	}
+
+	if err := json.Unmarshal(answer.Body, &list); err != nil {
+		w.Fatal(err)
+	}
+
+	return list.IDs
 }

@@ -3,9 +3,13 @@ package rocketmqfake
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
+
+// silence is after what time brokers forget a member of which they hear nothing.
+const silence = 2 * time.Minute
 
 // group is a consumer group at one broker.
 type group struct {
@@ -85,6 +89,10 @@ func (b *Broker) heartbeat(l *link, r *remoting.Command) *remoting.Command {
 		_, known := g.members[l]
 		if !known {
 			g.order = append(g.order, l)
+		}
+
+		if l.ended { // it was overtaken by the end of its connection: a member of which nothing is heard any more
+			b.cluster.after(silence, func() { b.gone(l) })
 		}
 
 		g.members[l], g.broadcast = beat.ClientID, data.MessageModel == "BROADCASTING"

@@ -3,6 +3,8 @@ package rocketmqfake
 import (
 	"cmp"
 	"time"
+
+	"github.com/millrace/millrace/consumer/rocketmq/record"
 )
 
 const (
@@ -54,6 +56,26 @@ func (b *Broker) at(name string, id int64) *queue {
 	}
 
 	return t.queues[id]
+}
+
+// Records returns what is stored in a topic, at all brokers, without what was trimmed and what is still delayed.
+func (c *Cluster) Records(topic string) []*record.Record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	var all []*record.Record
+
+	for _, b := range c.Brokers {
+		if t := b.topics[topic]; t != nil {
+			for _, q := range t.queues {
+				for _, m := range q.records {
+					all = append(all, m.record())
+				}
+			}
+		}
+	}
+
+	return all
 }
 
 // store appends a record to its queue and answers the pulls that wait for it.
