@@ -23,7 +23,10 @@ type course struct {
 	build Build
 	spec  Plan
 	opts  actors.Options
-	spoil spoiler
+	// limits are what the job is held to. spoil and deaf are mistakes of tests: deaf says which events the job does not tell.
+	limits consumer.Limits
+	spoil  spoiler
+	deaf   func(actors.Event) bool
 	// plan is the job as it runs.
 	plan *pipeline.Plan
 	b    *consumertest.Broker
@@ -137,6 +140,8 @@ func (c *course) drawOptions() {
 	if c.rnd.IntN(4) > 0 && c.opts.Limits == (consumer.Limits{}) {
 		c.opts.Limits = drawn
 	}
+
+	c.limits = c.opts.Limits
 }
 
 func (c *course) topics() []string { return c.plan.Job.Source.Topics }

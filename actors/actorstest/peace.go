@@ -133,11 +133,11 @@ func (c *course) check(p *process, s *actors.Snapshot) int {
 		inFlight += s.Queues[i].InFlight
 	}
 
-	for _, k := range s.Contradictions(p.job.Plan(), c.opts.Limits) {
+	for _, k := range s.Contradictions(p.job.Plan(), c.limits) {
 		c.breakf(k.Rule, place{k.Queue, anyOffset}, "", "%s: %s", p.name, k.Text)
 	}
 
-	credit := len(s.Queues)*c.opts.Limits.OrDefaults().Messages + p.left
+	credit := len(s.Queues)*c.limits.OrDefaults().Messages + p.left
 
 	for i := range s.Channels {
 		if ch := &s.Channels[i]; ch.Waiting > credit*c.book.most {

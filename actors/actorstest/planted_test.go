@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
@@ -99,6 +100,51 @@ func stuck(plugins.Env) (pipeline.Job, error) {
 	}, nil
 }
 
+// hangs has a sink that does not return in time, when it is called for a message the first time.
+func hangs(env plugins.Env) (pipeline.Job, error) {
+	job, err := plain(env)
+
+	var (
+		mu   sync.Mutex
+		seen = make(map[string]bool)
+	)
+
+	job.Channels[0].Timeout = time.Second
+	job.Channels[0].Order = pipeline.OrderByKey
+	job.Channels[0].Sink = pipeline.SinkFunc(func(_ context.Context, batch []*pipeline.Message) error {
+		mu.Lock()
+		first := !seen[batch[0].ID]
+		seen[batch[0].ID] = true
+		mu.Unlock()
+
+		if first {
+			<-time.After(10 * time.Second)
+		}
+
+		return nil
+	})
+
+	return job, err
+}
+
+// slow is a job whose messages wait for its only lane.
+func slow(env plugins.Env) (pipeline.Job, error) {
+	job, err := plain(env)
+	job.Channels[0].Lanes = 1
+	job.Channels[0].Sink = pipeline.SinkFunc(func(context.Context, []*pipeline.Message) error {
+		<-time.After(time.Second)
+
+		return nil
+	})
+
+	return job, err
+}
+
+// heedless has the runtime know nothing of the limits that it is held to.
+func heedless(c *course) {
+	c.limits, c.opts.Limits = consumer.Limits{Messages: 1}, consumer.Limits{}
+}
+
 // A harness that finds nothing proves nothing.
 func TestPlantedMistakesAreFound(t *testing.T) {
 	t.Parallel()
@@ -107,6 +153,7 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 		name, rule string
 		build      Build
 		member     spoiled
+		course     func(*course)
 	}{
 		{name: "commits above the lowest unfinished", rule: "I2", build: plain, member: spoiled{
 			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
@@ -136,7 +183,9 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 		{name: "forgets what it has stored", rule: "I6", build: plain, member: spoiled{
 			stored: func(consumer.Checkpoint) consumer.Checkpoint { return consumer.Checkpoint{} },
 		}},
-		{name: "mixes the order", rule: "I7", build: plain},
+		{name: "mixes the order", rule: "I7", build: plain, course: func(c *course) {
+			c.plan.Job.Channels[0].Order = pipeline.OrderByKey // the runtime takes the job for an unordered one
+		}},
 		{name: "sends back twice", rule: "I8", build: plain, member: spoiled{
 			back: func(m consumer.Member, ctx context.Context, back *pipeline.Message, delay time.Duration) error {
 				_ = m.SendBack(ctx, back, delay)
@@ -152,6 +201,16 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 				return m.SendBack(ctx, &other, 0)
 			},
 		}},
+		{name: "holds more than its limits", rule: "I9", build: slow, course: heedless},
+		{name: "gives a channel more than its limits", rule: "I10", build: slow, course: heedless},
+		{name: "gives a call up without a word", rule: "I11", build: hangs, course: func(c *course) {
+			c.opts.HungLanes = 1000
+			c.deaf = func(e actors.Event) bool {
+				_, hung := e.(*actors.LaneHung)
+
+				return hung
+			}
+		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,29 +219,34 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 
 			var seen []string
 
+			broken := "BROKEN " + x.rule + ":"
+
 			for seed := uint64(1); seed <= most; seed++ {
 				synctest.Test(t, func(t *testing.T) {
 					c := newCourse(t, x.build, Plan{Messages: 40}.withDefaults(), seed, spoil(x.member))
-					if x.rule == "I7" { // the runtime takes the job for an unordered one
-						c.plan.Job.Channels[0].Order = pipeline.OrderByKey
+					if x.course != nil {
+						x.course(c)
 					}
 
 					c.play()
 
-					for _, b := range c.breaches {
-						seen = append(seen, b.rule)
-						if b.rule == x.rule {
-							t.Logf("found by seed %d:\n%s", seed, c.verdict())
+					for _, l := range c.trace {
+						if strings.HasPrefix(l.text, "BROKEN ") {
+							seen = append(seen, l.text)
 						}
 					}
 				})
 
-				if strings.Contains(strings.Join(seen, " "), x.rule) {
-					return
+				for _, text := range seen {
+					if strings.HasPrefix(text, broken) {
+						t.Logf("found by seed %d: %s", seed, text)
+
+						return
+					}
 				}
 			}
 
-			t.Errorf("%d seeds have not seen %s broken, but %v", most, x.rule, seen)
+			t.Errorf("%d seeds have not seen %s broken, but %q", most, x.rule, seen)
 		})
 	}
 }

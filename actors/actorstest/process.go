@@ -170,7 +170,7 @@ func (p *process) on(e actors.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if p.crashed {
+	if p.crashed || c.deaf != nil && c.deaf(e) {
 		return
 	}
 
