@@ -27,6 +27,7 @@ type returnDesk struct {
 	// line are the ones that wait for a free place; active is how many calls are under way.
 	line   []*returning
 	active int
+	away   away
 }
 
 // returning is a failed message on its way back to the broker.
@@ -186,6 +187,7 @@ func (d *returnDesk) done(r *returning) {
 	}
 
 	t.counts.SentBack++
+	d.away.add(t.clock.now(), r.outcome.Delay)
 	t.publish(&MessageReturned{
 		In: t.in(), Queue: queue, Offset: rec.offset, MessageID: rec.id, Delivery: rec.delivery,
 		Delay: r.outcome.Delay, Err: r.failure.err,

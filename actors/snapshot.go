@@ -25,6 +25,10 @@ type Snapshot struct {
 	Channels []ChannelStatus `json:"channels"`
 	// Counts are totals since the start of the job.
 	Counts TrackerCounts `json:"counts"`
+	// Away is how many messages this process has sent back for a delay that is not over; the first of them comes again at
+	// BackAt or soon after, to whoever owns its queue then. They are no longer in flight and hold no offset.
+	Away   int64     `json:"away"`
+	BackAt time.Time `json:"backAt,omitzero"`
 	// Hung is how many lanes are given up because a call does not return.
 	Hung int `json:"hung"`
 }

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -151,6 +152,45 @@ func TestSnapshotNamesWhatAMessageWaitsBehind(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSnapshotCountsMessagesUntilTheyComeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGround(t, 1)
+		sink := &shelf{}
+		first := firstDelivery("m4")
+
+		g.publish(0, 20)
+
+		j := job(pipeline.Channel{Name: "work", Sink: sink, Stages: []pipeline.Stage{
+			pipeline.Func("fussy", func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
+				if first(m) {
+					return errors.New("not yet")
+				}
+
+				return emit(m)
+			}),
+		}})
+		j.Retry.Delays = []time.Duration{time.Minute}
+		began := time.Now()
+		r := g.run(j, actors.Options{})
+
+		pass(30 * time.Second)
+
+		if s := g.snapshot(r); s.Away != 1 || s.BackAt.Sub(began).Round(time.Second) != time.Minute {
+			t.Errorf("away are %d, the first until %v after the start", s.Away, s.BackAt.Sub(began))
+		}
+
+		pass(time.Minute)
+
+		if s := g.snapshot(r); s.Away != 0 || !s.BackAt.IsZero() {
+			t.Errorf("all is back, and away are %d, the first until %v", s.Away, s.BackAt)
+		}
+
+		once(t, 0, 20, sink)
+		g.finished()
+	})
 }
 
 func TestSnapshotsServeManyReaders(t *testing.T) {

@@ -76,6 +76,10 @@ func (t *tracker) snapshot(m *snapshotRequest) {
 	now := t.clock.now()
 	m.s.Counts = t.counts
 
+	if n, first := t.returns.away.look(now); n > 0 {
+		m.s.Away, m.s.BackAt = n, t.clock.at(first)
+	}
+
 	for _, q := range t.queues {
 		i := slices.IndexFunc(m.s.Queues, func(s QueueStatus) bool { return s.Queue == q.slot.lease.Queue })
 		if i >= 0 {

@@ -57,6 +57,8 @@ func newCollector(jobs *Jobs) *collector {
 		}),
 		describe("job_hung_lanes", "Lanes that were given up because a call does not return.", gauge, ofJob,
 			func(s *actors.Snapshot) float64 { return float64(s.Hung) }),
+		describe("job_messages_away", "Messages that this process has sent back for a delay that is not over.", gauge, ofJob,
+			func(s *actors.Snapshot) float64 { return float64(s.Away) }),
 	}
 
 	for _, m := range []struct {

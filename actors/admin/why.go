@@ -26,7 +26,10 @@ type JobWhy struct {
 	Since   time.Time `json:"since,omitzero"`
 	// Warning says what is wrong with the group as a whole while work goes on, and how to mend it; empty when nothing is.
 	Warning string `json:"warning,omitempty"`
-	Queues  []Why  `json:"queues"`
+	// Away and BackAt are about messages that were sent back for a delay; see [actors.Snapshot].
+	Away   int64     `json:"away"`
+	BackAt time.Time `json:"backAt,omitzero"`
+	Queues []Why     `json:"queues"`
 }
 
 // Why says why a queue's committed offset is where it is.
@@ -112,7 +115,7 @@ func Ask(ctx context.Context, job *actors.Running) (JobWhy, error) {
 
 // Explain says why the queues of a job are where they are.
 func Explain(s *actors.Snapshot) JobWhy {
-	w := JobWhy{Job: s.Job, State: s.State, At: s.At, Warning: s.Warning, Queues: []Why{}}
+	w := JobWhy{Job: s.Job, State: s.State, At: s.At, Warning: s.Warning, Away: s.Away, BackAt: s.BackAt, Queues: []Why{}}
 
 	switch {
 	case s.Waits == "":

@@ -42,18 +42,24 @@ func progressLines(s, before *actors.Snapshot, took time.Duration, detail bool) 
 		line += " (~" + clockTime(time.Duration(float64(lag)/perSecond*float64(time.Second))) + ")"
 	}
 
-	var lineSb43 strings.Builder
-	for _, n := range []struct {
-		n    int64
+	parts := []string{line}
+
+	for _, c := range []struct {
 		what string
-	}{{s.Counts.SentBack, "sent back"}, {s.Counts.DeadLettered, "dead"}, {s.Counts.Dropped, "dropped"}, {int64(s.Hung), "hung"}} {
-		if n.n > 0 {
-			lineSb43.WriteString("   " + n.what + " " + number(n.n))
+		n    int64
+	}{
+		{"sent back", s.Counts.SentBack},
+		{"to come again", s.Away},
+		{"dead", s.Counts.DeadLettered},
+		{"dropped", s.Counts.Dropped},
+		{"hung", int64(s.Hung)},
+	} {
+		if c.n > 0 {
+			parts = append(parts, c.what+" "+number(c.n))
 		}
 	}
-	line += lineSb43.String()
 
-	lines := []string{line}
+	lines := []string{strings.Join(parts, "   ")}
 	if s.Waits != "" {
 		lines = append(lines, fmt.Sprintf("  waits %s for %s", span(max(s.At.Sub(s.WaitsSince), 0)), s.Waits))
 	}

@@ -137,7 +137,7 @@ func whyLines(w *admin.JobWhy, all bool) []string {
 		switch {
 		case all, q.Stands:
 			lines = append(lines, explainQueue(q, w.At)...)
-		case q.End > 0:
+		case q.Cause == admin.Moves && q.End > 0:
 			moving = append(moving, fmt.Sprintf("%s (lag %s)", q.Queue, number(q.Lag())))
 		}
 	}
@@ -148,6 +148,11 @@ func whyLines(w *admin.JobWhy, all bool) []string {
 
 	if len(lines) == 0 && !all {
 		lines = []string{w.Job + ": nothing stands"}
+	}
+
+	if w.Away > 0 {
+		lines = append(lines, fmt.Sprintf("%s: %s were sent back and come again, the first in %s",
+			w.Job, plural(int(w.Away), "message"), span(max(w.BackAt.Sub(w.At), 0))))
 	}
 
 	return lines
