@@ -78,28 +78,57 @@ func (c *Client) Seek(ctx context.Context, job string, q pipeline.Queue, o pipel
 
 // Drain begins the end of a job and does not wait for it. A budget of 0 means the job's own.
 func (c *Client) Drain(ctx context.Context, job string, budget time.Duration) error {
-	var change Change
+	return c.change(ctx, job, "drain", drainOf(budget))
+}
+
+// DrainAndWait ends a job, and returns how it has ended. A budget of 0 means the job's own.
+func (c *Client) DrainAndWait(ctx context.Context, job string, budget time.Duration) (*Drained, error) {
+	change := drainOf(budget)
+	change.Wait = longestWait.String()
+
+	for {
+		var drained Drained // asking again changes nothing: a drain can only be made shorter
+
+		if err := c.post(ctx, job, "drain", change, &drained); err != nil {
+			return nil, err
+		}
+
+		if !drained.Done {
+			return nil, ErrNotMillrace
+		}
+
+		if drained.Stopped {
+			return &drained, nil
+		}
+	}
+}
+
+func drainOf(budget time.Duration) (c Change) {
 	if budget > 0 {
-		change.Budget = budget.String()
+		c.Budget = budget.String()
 	}
 
-	return c.change(ctx, job, "drain", change)
+	return c
 }
 
 func (c *Client) change(ctx context.Context, job, what string, change Change) error {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return fmt.Errorf("admin: %w", err)
-	}
-
 	var done Done
 
-	err = c.ask(ctx, http.MethodPost, "/api/v1/jobs/"+url.PathEscape(job)+"/"+what, bytes.NewReader(body), &done)
+	err := c.post(ctx, job, what, change, &done)
 	if err == nil && !done.Done {
 		err = ErrNotMillrace
 	}
 
 	return err
+}
+
+func (c *Client) post(ctx context.Context, job, what string, change Change, receive any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+
+	return c.ask(ctx, http.MethodPost, "/api/v1/jobs/"+url.PathEscape(job)+"/"+what, bytes.NewReader(body), receive)
 }
 
 func (c *Client) get(ctx context.Context, path string, query url.Values, receive any) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/pipeline"
@@ -22,6 +21,8 @@ type Change struct {
 	Offset *pipeline.Offset `json:"offset,omitempty"`
 	// Budget is how long work in flight may take, such as "30s", for a drain; empty means the job's own.
 	Budget string `json:"budget,omitempty"`
+	// Wait is how long the answer may wait for the end of a drain, such as "20s", which is the most; empty means not at all.
+	Wait string `json:"wait,omitempty"`
 }
 
 // Done is the answer to a change.
@@ -52,26 +53,6 @@ func (h *handler) seek(r *http.Request) (any, error) {
 		}
 
 		return job.Seek(ctx, c.Queue, *c.Offset)
-	})
-}
-
-// drain begins the end of a job and does not wait for it.
-func (h *handler) drain(r *http.Request) (any, error) {
-	return h.change(r, false, func(_ context.Context, job *actors.Running, c Change) error {
-		var budget time.Duration
-
-		if c.Budget != "" {
-			d, err := time.ParseDuration(c.Budget)
-			if err != nil || d <= 0 {
-				return failf(statusBad, "the budget %q is no time above 0; write it like 30s", c.Budget)
-			}
-
-			budget = d
-		}
-
-		go job.Drain(budget)
-
-		return nil
 	})
 }
 

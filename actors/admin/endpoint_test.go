@@ -134,7 +134,10 @@ func TestEveryAnswerIsAsTheDocumentSays(t *testing.T) {
 			{"seek", `{"queue": "in/0"}`, "needs an offset"},
 			{"seek", `{"queue": "in/0", "offset": 2}`, `{"done":true}`},
 			{"drain", `{"budget": "soon"}`, "is no time above 0"},
+			{"drain", `{"wait": "1m"}`, "is above 20s; ask again"},
 			{"drain", `{"budget": "1s"}`, `{"done":true}`},
+			{"drain", `{"wait": "20s"}`, `{"done":true,"stopped":true,"clean":true`},
+			{"drain", `{"wait": "20s"}`, `"stopped":true`},
 		} {
 			answer := w.ask(admin.Options{}, http.MethodPost, "/api/v1/jobs/job/"+c.what, c.body, nil)
 			w.conforms(http.MethodPost, "/api/v1/jobs/{job}/"+c.what, answer)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"runtime"
+	"strings"
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/pipeline"
@@ -109,8 +111,8 @@ func channelTopology(c pipeline.Channel) ChannelTopology {
 // wrapper is a sink around another one.
 type wrapper interface{ Unwrap() pipeline.Sink }
 
-// kindOf names a sink for people: by itself where it has a String, else by the package of its type, which for a plugin is its
-// name, and by the type, unless that is just Sink.
+// kindOf names a sink for people: by itself where it has a String, a function by its name, else by the package of its type,
+// which for a plugin is its name, and by the type, unless that is just Sink.
 func kindOf(sink pipeline.Sink) string {
 	// What is wrapped, as for tracing, is called as without.
 	for w, ok := sink.(wrapper); ok; w, ok = sink.(wrapper) {
@@ -119,6 +121,10 @@ func kindOf(sink pipeline.Sink) string {
 
 	if s, ok := sink.(fmt.Stringer); ok {
 		return s.String()
+	}
+
+	if v := reflect.ValueOf(sink); v.Kind() == reflect.Func {
+		return nameOf(runtime.FuncForPC(v.Pointer()))
 	}
 
 	t := reflect.TypeOf(sink)
@@ -134,4 +140,19 @@ func kindOf(sink pipeline.Sink) string {
 	default:
 		return path.Base(t.PkgPath()) + "." + name
 	}
+}
+
+// nameOf returns the package and the name of a function, of one without a name the function that it stands in.
+func nameOf(f *runtime.Func) string {
+	if f == nil {
+		return "sink"
+	}
+
+	name := strings.TrimSuffix(path.Base(f.Name()), "-fm") // which the value of a method has
+
+	if i := strings.Index(name, ".func"); i > 0 {
+		name = name[:i]
+	}
+
+	return name
 }

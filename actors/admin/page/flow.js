@@ -208,6 +208,7 @@ function channelNode(channel) {
       const { failed = 0, retried = 0, timeouts = 0, panics = 0 } = status.counts;
       const told = [[failed, "failed"], [retried, "retried"], [timeouts, "timed out"], [panics, "panicked"]]
         .filter(([n]) => n > 0).map(([n, what]) => `${brief(n)} ${what}`);
+      if (status.breaker) told.unshift(`breaker open at ${status.breaker.stage}`);
       put(trouble, told.join(" · "));
       show(trouble, told.length > 0);
       set(root, "data-tone", blocked.length ? "bad" : null);

@@ -168,13 +168,46 @@ func TestQueuesArePausedResumedAndSoughtByCommands(t *testing.T) {
 		}
 	}
 
-	if got := w.elsewhere(there, "drain", "upper", "--budget", "20s"); got != "upper  drains\n" {
+	if got := w.elsewhere(there, "drain", "upper", "--budget", "20s"); !strings.HasPrefix(got, "upper  stopped clean, after ") {
 		t.Errorf("drain says %q", got)
 	}
 
 	if code := run.end(); code != cli.ExitOK {
 		t.Errorf("run: exit code %d\n%s", code, run.err)
 	}
+}
+
+func TestADrainIsWaitedFor(t *testing.T) {
+	t.Parallel()
+
+	w, run, address := held(t)
+
+	// The message stays where it is for longer than anybody waits.
+	for _, where := range [][]string{{"--broker", w.broker}, {"--admin", address}} {
+		var out, errs strings.Builder
+
+		c := command(strings.NewReader(""), &out, &errs, nil)
+		code := c.Run(t.Context(), append([]string{"drain", "stalled", "--budget", "1h", "--timeout", "50ms"}, where...)...)
+
+		if code != cli.ExitFailed || !strings.Contains(errs.String(), "has not stopped within 50ms and goes on to drain") {
+			t.Errorf("%q: exit code %d, %s", where, code, errs.String())
+		}
+	}
+
+	if got := w.ok("", "drain", "stalled", "--no-wait"); got != "stalled  drains\n" {
+		t.Errorf("without waiting it says %q", got)
+	}
+
+	c := w.do("", "drain", "stalled", "--budget", "10ms")
+	if c.code != cli.ExitUnfinished || !strings.HasPrefix(c.out, "stalled  stopped with 1 message left unfinished, to come again, after ") {
+		t.Errorf("exit code %d, %s%s", c.code, c.out, c.err)
+	}
+
+	if code := run.end(); code != cli.ExitUnfinished {
+		t.Errorf("run: exit code %d", code)
+	}
+
+	run.ended <- cli.ExitUnfinished // for who ends the run
 }
 
 func TestWhatIsWrongWithAnEndpointIsTold(t *testing.T) {
@@ -227,6 +260,8 @@ func TestWhatIsWrongWithAnEndpointIsTold(t *testing.T) {
 		{"status --every 0s", "--every is 0s; use a time above 0", cli.ExitUsage},
 		{"seek in 3", `"in" is no queue; write it like quakes/2`, cli.ExitUsage},
 		{"seek in/0 soon", `"soon" is no offset; write a number`, cli.ExitUsage},
+		{"drain x --timeout -1s", "--timeout is -1s; use a time above 0", cli.ExitUsage},
+		{"drain x --timeout 1s --no-wait", "no-wait timeout", cli.ExitFailed},
 		{"drain x --budget -1s", "--budget is -1s; use a time above 0", cli.ExitUsage},
 	} {
 		var out, errs strings.Builder

@@ -7,7 +7,6 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -214,55 +213,6 @@ nobody works for, there is offsets reset.
 
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&job, "job", "", jobHelp)
-
-	return cmd
-}
-
-func (a *app) drainCommand() *cobra.Command {
-	var (
-		f      askedFlags
-		budget time.Duration
-	)
-
-	cmd := &cobra.Command{
-		Use:     "drain JOB",
-		Short:   "Have a running job finish what is in flight, commit and stop",
-		GroupID: groupJobs,
-		Long: `Drain begins the end of a job as ^C does for those of "millrace run", and does not wait for it; status says how
-far it is. The process of "millrace run" ends with the first of its jobs that does.
-
-` + askedText,
-		Example: `  millrace drain quakes
-  millrace drain quakes --budget 5m --admin 10.0.0.7:7411`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if budget < 0 {
-				return usagef("drain: --budget is %v; use a time above 0, or leave it out for the job's own", budget)
-			}
-
-			jobs, err := a.reach(cmd.Context(), f)
-			if err != nil {
-				return err
-			}
-
-			defer jobs.close()
-
-			ctx, stop := a.untilInterrupted(cmd.Context())
-			defer stop()
-
-			err = jobs.do(ctx, func(ctx context.Context) error { return jobs.Drain(ctx, args[0], budget) })
-			if err != nil {
-				return err
-			}
-
-			_, err = fmt.Fprintf(a.Out, "%s  drains\n", args[0])
-
-			return err //nolint:wrapcheck // of the output
-		},
-	}
-
-	f.add(cmd.Flags())
-	cmd.Flags().DurationVar(&budget, "budget", 0, "how long work in flight may take; 0 means the job's own")
 
 	return cmd
 }

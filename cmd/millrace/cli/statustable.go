@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func queueRows(s *actors.Snapshot) [][]string {
 
 func channelRows(s, before *actors.Snapshot) [][]string {
 	rows := [][]string{{
-		"  channel", "lanes", "waiting", "taken", "filtered", "written", failedTitle, "retried", "past deadline", "",
+		"  channel", "lanes", "waiting", "taken", "filtered", "written", failedTitle, "retried", "past deadline", "", "",
 	}}
 	took := sinceThen(s, before)
 
@@ -78,10 +79,27 @@ func channelRows(s, before *actors.Snapshot) [][]string {
 		rows = append(rows, []string{
 			"  " + c.Name, number(len(c.Lanes)), number(c.Waiting), number(c.Counts.Taken), number(c.Counts.Filtered),
 			number(c.Counts.Written), number(c.Counts.Failed), number(c.Counts.Retried), number(c.Counts.Timeouts), speed,
+			pauseText(c.Breaker, s.At),
 		})
 	}
 
 	return rows
+}
+
+// pauseText says why a channel pauses, and when it tries again; nothing where it does not.
+func pauseText(b *actors.BreakerStatus, now time.Time) string {
+	if b == nil {
+		return ""
+	}
+
+	then := "tries one message now"
+	if !b.NextAt.IsZero() {
+		then = "tries one in " + span(max(b.NextAt.Sub(now), 0).Round(time.Second))
+	}
+
+	why, _, _ := strings.Cut(harmless(b.LastError), "\n")
+
+	return fmt.Sprintf("pauses%s: breaker open at %s, %s: %s", since(b.Since, now), b.Stage, then, why)
 }
 
 func laneRows(s *actors.Snapshot) [][]string {
