@@ -27,6 +27,19 @@ type watched struct {
 	since, expired int64
 }
 
+// runsSince says when a call of the lane began, as far as it is known by now: of one that is not the first of its turn the next
+// look finds out.
+func (w *watched) runsSince(seq uint64, now int64) int64 {
+	switch seq {
+	case w.seq:
+		return w.since
+	case w.lane.begunSeq.Load():
+		return w.lane.begun.Load()
+	default:
+		return now
+	}
+}
+
 // look returns the pause between two looks at the lanes.
 func (j *job) look() time.Duration {
 	shortest := maxLook * looksPerTimeout

@@ -196,11 +196,7 @@ func (p *parking) find(target *tally) (found *parked, first bool) {
 func (t *tracker) locateRunning(b *Blocking, w *watched, target *tally, place func(string, int32)) bool {
 	l := w.lane
 	seq, state := l.word.look()
-	since := l.begun.Load()
-
-	if w.seq == seq {
-		since = w.since
-	}
+	since := w.runsSince(seq, t.clock.now())
 
 	deadline := func() {
 		b.call = laneCall{lane: l, seq: seq}

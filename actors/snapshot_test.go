@@ -193,6 +193,52 @@ func TestSnapshotCountsMessagesUntilTheyComeAgain(t *testing.T) {
 	})
 }
 
+// A lane takes up several messages in one turn: how long one has run is not how long the turn has.
+func TestSnapshotKnowsWhenACallBeganInTheMiddleOfATurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 10 * time.Second
+
+		g := newGround(t, 2)
+		slow := pipeline.Func("slow", func(_ context.Context, m *pipeline.Message, emit pipeline.Emit) error {
+			if m.Tag == "slow" {
+				<-time.After(takes)
+			}
+
+			return emit(m)
+		})
+		r := g.run(job(pipeline.Channel{Name: "work", Stages: []pipeline.Stage{slow}, Timeout: time.Hour, Sink: &shelf{}}), actors.Options{})
+
+		for range 200 {
+			g.publish(0, 20)
+			pass(time.Millisecond)
+		}
+
+		for range 20 { // without a key, so that both queues get some
+			if err := g.Publish(t.Context(), "in", []*pipeline.Message{{Tag: "slow"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		for range 420 {
+			pass(takes / 20)
+
+			s := g.snapshot(r)
+			for i := range s.Queues {
+				if b := s.Queues[i].Blocking; b != nil && b.Doing == "runs" && s.At.Sub(b.Since) > takes {
+					t.Errorf("%s runs since %s", b.MessageID, s.At.Sub(b.Since))
+				}
+			}
+
+			if ran := s.Channels[0].Lanes[0].Running; ran > takes {
+				t.Errorf("a call runs for %s", ran)
+			}
+		}
+
+		g.finished()
+	})
+}
+
 func TestSnapshotsServeManyReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -146,7 +146,7 @@ func (t *tracker) channelStatus(c *channel, now int64) ChannelStatus {
 
 	for _, w := range t.lanes {
 		if w.lane.ch == c {
-			lane := w.lane.status(now)
+			lane := w.status(now)
 			s.Counts.add(lane.Counts)
 			s.Lanes = append(s.Lanes, lane)
 			s.meters = append(s.meters, w.lane.meters...)
@@ -163,7 +163,8 @@ func (t *tracker) channelStatus(c *channel, now int64) ChannelStatus {
 }
 
 // status is what others may know of a lane.
-func (l *lane) status(now int64) LaneStatus {
+func (w *watched) status(now int64) LaneStatus {
+	l := w.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -172,7 +173,7 @@ func (l *lane) status(now int64) LaneStatus {
 	if seq, state := l.word.look(); state != laneOurs {
 		s.call = laneCall{lane: l, seq: seq}
 		s.Stage = l.ch.stageName(l.at())
-		s.Running = time.Duration(max(now-l.begun.Load(), 0))
+		s.Running = time.Duration(max(now-w.runsSince(seq, now), 0))
 	}
 
 	return s
