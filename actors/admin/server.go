@@ -41,14 +41,19 @@ func Serve(o Options) (*Server, error) {
 		o.Logger = zap.NewNop()
 	}
 
-	s := &Server{listener: listener, served: make(chan error, 1), http: &http.Server{
+	return Start(listener, &http.Server{
 		Handler: NewHandler(o), ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, WriteTimeout: requestTime + headerTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: zap.NewStdLog(o.Logger),
-	}}
+	}), nil
+}
+
+// Start serves on a listener, which becomes the server's, until Close.
+func Start(listener net.Listener, server *http.Server) *Server {
+	s := &Server{listener: listener, served: make(chan error, 1), http: server}
 
 	go func() { s.served <- s.http.Serve(listener) }()
 
-	return s, nil
+	return s
 }
 
 // Address returns where the server listens, as host:port.

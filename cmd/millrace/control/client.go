@@ -180,7 +180,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 		return response, nil
 	}
 
-	var p problem
+	var p admin.Problem
 	if err := json.NewDecoder(response.Body).Decode(&p); err != nil || p.Error == "" {
 		p.Error = response.Status
 	}

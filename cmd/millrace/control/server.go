@@ -39,8 +39,7 @@ type Job struct {
 type Server struct {
 	broker *embedded.Broker
 	dead   *admin.DeadLetters
-	http   *http.Server
-	served chan error
+	served *admin.Server
 	// life ends with the server: what reads a topic stops.
 	cancel context.CancelFunc
 
@@ -84,16 +83,13 @@ func Serve(dir string, broker *embedded.Broker) (*Server, error) {
 	}
 
 	s := &Server{
-		broker: broker, dead: deadLetters(broker),
-		served: make(chan error, 1), cancel: cancel, readers: make(map[int]bool),
+		broker: broker, dead: deadLetters(broker), cancel: cancel, readers: make(map[int]bool),
 	}
-	s.http = &http.Server{
+	s.served = admin.Start(listener, &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return life },
-	}
-
-	go func() { s.served <- s.http.Serve(listener) }()
+	})
 
 	return s, nil
 }
@@ -114,25 +110,7 @@ func (s *Server) Run(jobs ...Job) {
 func (s *Server) Close() error {
 	s.cancel()
 
-	const patience = 5 * time.Second
-
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
-	}
-
-	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-
-	if err != nil {
-		return fmt.Errorf("control: %w", err)
-	}
-
-	return nil
+	return s.served.Close() //nolint:wrapcheck // its server is of the same kind
 }
 
 func (s *Server) routes() http.Handler {
@@ -152,27 +130,13 @@ func (s *Server) routes() http.Handler {
 
 // answer makes a handler of what returns a value or an error.
 func answer(ask func(*http.Request) (any, error)) http.HandlerFunc {
+	serve := admin.Answer(nil, ask)
+
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 
-		v, err := ask(r)
-		if err != nil {
-			fail(w, err)
-
-			return
-		}
-
-		w.Header().Set("Content-Type", "application/json")
-
-		_ = json.NewEncoder(w).Encode(v)
+		serve(w, r)
 	}
-}
-
-func fail(w http.ResponseWriter, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusUnprocessableEntity)
-
-	_ = json.NewEncoder(w).Encode(problem{Error: err.Error()}) //nolint:errchkjson // there is nobody left to be told
 }
 
 // running returns the jobs.
@@ -234,7 +198,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) {
 
 	from, err := ParsePosition(query.Get("from"))
 	if err != nil {
-		fail(w, err)
+		answer(func(*http.Request) (any, error) { return nil, err })(w, r)
 
 		return
 	}

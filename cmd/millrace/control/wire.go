@@ -79,8 +79,3 @@ type topicRequest struct {
 	Name   string `json:"name"`
 	Queues int    `json:"queues"`
 }
-
-// problem is the answer to a request that failed.
-type problem struct {
-	Error string `json:"error"`
-}
