@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -14,78 +13,61 @@ import (
 
 func silent(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// watchedBroker looks at the calls that one process makes, at the moment when it makes them.
-type watchedBroker struct {
-	consumer.Broker
-
-	p *proc
-}
-
-func (b *watchedBroker) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
-	m, err := b.Broker.Join(ctx, s)
-	if err != nil {
-		return nil, err
+// watch looks at the calls that the process makes, at the moment when it makes them.
+func (p *proc) watch() *consumertest.Around {
+	return &consumertest.Around{
+		Pull: p.pull, Stored: p.lookUp, Commit: p.commit, SendBack: p.sendBack, DeadLetter: p.deadLetter,
 	}
-
-	return &watchedMember{Member: m, p: b.p}, nil
 }
 
-type watchedMember struct {
-	consumer.Member
-
-	p *proc
-}
-
-// Commit is I4 too: no commit that begins after its queue was given up is taken.
-func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
-	w := m.p.w
+// commit is I4 too: no commit that begins after its queue was given up is taken.
+func (p *proc) commit(l consumer.Lease, c consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
+	w := p.w
 
 	w.mu.Lock()
-	sought := m.p.seeks(l, c)
-	late := m.p.revoked[l] && !sought && !m.p.restarts(l, c)
+	sought := p.seeks(l, c)
+	late := p.revoked[l] && !sought && !p.restarts(l, c)
 	w.mu.Unlock()
 
-	err := m.Member.Commit(ctx, l, c)
+	err := call(c)
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	if sought && err == nil {
 		// Whoever gets the queue next goes on there, under whatever lease.
-		m.p.answered[l.Queue], m.p.seeking[l], m.p.known[l.Queue] = c, c.Next, c.Next
+		p.answered[l.Queue], p.seeking[l], p.known[l.Queue] = c, c.Next, c.Next
 	}
 
-	if late && err == nil && !m.p.crashed {
-		w.breachf("I4", "%s commits %s in epoch %d after it was given up", m.p.name, l.Queue, l.Epoch)
+	if late && err == nil && !p.crashed {
+		w.breachf("I4", "%s commits %s in epoch %d after it was given up", p.name, l.Queue, l.Epoch)
 	}
 
 	return err
 }
 
-func (m *watchedMember) Pull(
-	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
-) (consumer.Batch, error) {
-	m.p.w.mu.Lock()
-	if m.p.paused[l.Queue] && !m.p.crashed {
-		m.p.w.breachf("pause", "%s pulls %s, which is paused", m.p.name, l.Queue)
+func (p *proc) pull(l consumer.Lease, call func() (consumer.Batch, error)) (consumer.Batch, error) {
+	p.w.mu.Lock()
+	if p.paused[l.Queue] && !p.crashed {
+		p.w.breachf("pause", "%s pulls %s, which is paused", p.name, l.Queue)
 	}
-	m.p.w.mu.Unlock()
+	p.w.mu.Unlock()
 
-	return m.Member.Pull(ctx, l, from, limit)
+	return call()
 }
 
-func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {
-	c, err := m.Member.Stored(ctx, q)
+func (p *proc) lookUp(q pipeline.Queue, call func() (consumer.Checkpoint, error)) (consumer.Checkpoint, error) {
+	c, err := call()
 
-	m.p.w.mu.Lock()
-	m.p.answered[q] = c
-	m.p.w.mu.Unlock()
+	p.w.mu.Lock()
+	p.answered[q] = c
+	p.w.mu.Unlock()
 
 	return c, err
 }
 
-func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
-	w, a := m.p.w, m.p.w.attemptOf(m.p, back)
+func (p *proc) sendBack(back *pipeline.Message, _ time.Duration, call func(*pipeline.Message) error) error {
+	w, a := p.w, p.w.attemptOf(p, back)
 
 	w.mu.Lock()
 	ownership := w.returns("a send-back", back, a)
@@ -99,14 +81,14 @@ func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, de
 	}
 	w.mu.Unlock()
 
-	err := m.Member.SendBack(ctx, back, delay)
+	err := call(back)
 	w.returnedOne(a, ownership, err)
 
 	return err
 }
 
-func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, c consumer.Cause) error {
-	w, a := m.p.w, m.p.w.attemptOf(m.p, dead)
+func (p *proc) deadLetter(dead *pipeline.Message, c consumer.Cause, call func(*pipeline.Message) error) error {
+	w, a := p.w, p.w.attemptOf(p, dead)
 
 	w.mu.Lock()
 	ownership := w.returns("a dead letter", dead, a)
@@ -120,7 +102,7 @@ func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, 
 	}
 	w.mu.Unlock()
 
-	err := m.Member.DeadLetter(ctx, dead, c)
+	err := call(dead)
 	w.returnedOne(a, ownership, err)
 
 	return err

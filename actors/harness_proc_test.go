@@ -125,7 +125,7 @@ func (w *world) start(name string) *proc {
 	}
 
 	p.r.plan = plan
-	top := propsOf(plan, &watchedBroker{Broker: w.b, p: p}, opts, p.r.stopped)
+	top := propsOf(plan, p.watch().Broker(w.b), opts, p.r.stopped)
 
 	p.r.system = actor.NewActorSystem(actor.WithLoggerFactory(silent))
 	p.r.OnEvent(p.on)

@@ -23,9 +23,10 @@ type course struct {
 	build Build
 	spec  Plan
 	opts  actors.Options
-	// limits are what the job is held to. spoil and deaf are mistakes of tests: deaf says which events the job does not tell.
+	// limits are what the job is held to. spoil and deaf are for tests: spoil stands between the job and the broker, as a
+	// mistake of the runtime would, and deaf says which events the job does not tell.
 	limits consumer.Limits
-	spoil  spoiler
+	spoil  *consumertest.Around
 	deaf   func(actors.Event) bool
 	// plan is the job as it runs.
 	plan *pipeline.Plan
@@ -73,7 +74,7 @@ type slot struct {
 	lease   consumer.Lease
 }
 
-func newCourse(t *testing.T, build Build, spec Plan, seed uint64, spoil spoiler) *course {
+func newCourse(t *testing.T, build Build, spec Plan, seed uint64, spoil *consumertest.Around) *course {
 	t.Helper()
 
 	c := &course{

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/actors"
-	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
 )
@@ -144,6 +143,3 @@ func try(t *testing.T, build Build, plan Plan, seed uint64, loud bool) {
 		t.Logf("once more: MILLRACE_SEED=%d go test -run '%s' -v", seed, t.Name())
 	}
 }
-
-// spoiler stands between the job and the broker, as a mistake of the runtime would.
-type spoiler func(consumer.Broker) consumer.Broker

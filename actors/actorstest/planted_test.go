@@ -10,74 +10,10 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/pipeline"
 	"github.com/millrace/millrace/plugins"
 )
-
-// spoiled is a member whose calls somebody has made wrong, as a mistake in the runtime would.
-type spoiled struct {
-	consumer.Member
-
-	commit func(consumer.Member, context.Context, consumer.Lease, consumer.Checkpoint) error
-	stored func(consumer.Checkpoint) consumer.Checkpoint
-	back   func(consumer.Member, context.Context, *pipeline.Message, time.Duration) error
-	leave  func(consumer.Member, context.Context, consumer.Lease)
-}
-
-type spoiledBroker struct {
-	consumer.Broker
-
-	member spoiled
-}
-
-func (b spoiledBroker) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
-	m, err := b.Broker.Join(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-
-	member := b.member
-	member.Member = m
-
-	return &member, nil
-}
-
-func (m *spoiled) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
-	if m.commit != nil {
-		return m.commit(m.Member, ctx, l, c)
-	}
-
-	return m.Member.Commit(ctx, l, c)
-}
-
-func (m *spoiled) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {
-	c, err := m.Member.Stored(ctx, q)
-	if m.stored != nil && err == nil {
-		c = m.stored(c)
-	}
-
-	return c, err
-}
-
-func (m *spoiled) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
-	if m.back != nil {
-		return m.back(m.Member, ctx, back, delay)
-	}
-
-	return m.Member.SendBack(ctx, back, delay)
-}
-
-func (m *spoiled) Release(ctx context.Context, l consumer.Lease) error {
-	if m.leave != nil {
-		m.leave(m.Member, ctx, l)
-	}
-
-	return m.Member.Release(ctx, l)
-}
-
-func spoil(member spoiled) spoiler {
-	return func(b consumer.Broker) consumer.Broker { return spoiledBroker{Broker: b, member: member} }
-}
 
 // plain is a job whose failures go back to the broker.
 func plain(plugins.Env) (pipeline.Job, error) {
@@ -140,6 +76,13 @@ func slow(env plugins.Env) (pipeline.Job, error) {
 	return job, err
 }
 
+// forgetful answers that nothing of a queue is done.
+func forgetful(_ pipeline.Queue, call func() (consumer.Checkpoint, error)) (consumer.Checkpoint, error) {
+	_, err := call()
+
+	return consumer.Checkpoint{}, err
+}
+
 // heedless has the runtime know nothing of the limits that it is held to.
 func heedless(c *course) {
 	c.limits, c.opts.Limits = consumer.Limits{Messages: 1}, consumer.Limits{}
@@ -152,53 +95,55 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	for _, x := range []struct {
 		name, rule string
 		build      Build
-		member     spoiled
+		calls      consumertest.Around
 		course     func(*course)
 	}{
-		{name: "commits above the lowest unfinished", rule: "I2", build: plain, member: spoiled{
-			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
-				return m.Commit(ctx, l, consumer.Checkpoint{Next: c.Next + 3})
+		{name: "commits above the lowest unfinished", rule: "I2", build: plain, calls: consumertest.Around{
+			Commit: func(_ consumer.Lease, c consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
+				return call(consumer.Checkpoint{Next: c.Next + 3})
 			},
 		}},
-		{name: "commits that go back", rule: "I3", build: plain, member: spoiled{
-			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
-				return m.Commit(ctx, l, consumer.Checkpoint{Next: c.Next / 2 * (c.Next % 2)})
+		{name: "commits that go back", rule: "I3", build: plain, calls: consumertest.Around{
+			Commit: func(_ consumer.Lease, c consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
+				return call(consumer.Checkpoint{Next: c.Next / 2 * (c.Next % 2)})
 			},
 		}},
-		{name: "commits after the end", rule: "I4", build: plain, member: spoiled{
-			leave: func(m consumer.Member, ctx context.Context, l consumer.Lease) {
+		{name: "commits after the end", rule: "I4", build: plain, calls: consumertest.Around{
+			Release: func(ctx context.Context, m consumer.Member, l consumer.Lease) error {
 				_ = m.Commit(ctx, l, consumer.Checkpoint{})
+
+				return m.Release(ctx, l)
 			},
 		}},
 		{name: "never ends", rule: "I5", build: stuck},
-		{name: "commits nothing", rule: "I6", build: plain, member: spoiled{
-			commit: func(m consumer.Member, ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
+		{name: "commits nothing", rule: "I6", build: plain, calls: consumertest.Around{
+			Commit: func(_ consumer.Lease, c consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
 				if c.Next > 0 {
 					return nil
 				}
 
-				return m.Commit(ctx, l, c)
+				return call(c)
 			},
 		}},
-		{name: "forgets what it has stored", rule: "I6", build: plain, member: spoiled{
-			stored: func(consumer.Checkpoint) consumer.Checkpoint { return consumer.Checkpoint{} },
+		{name: "forgets what it has stored", rule: "I6", build: plain, calls: consumertest.Around{
+			Stored: forgetful,
 		}},
 		{name: "mixes the order", rule: "I7", build: plain, course: func(c *course) {
 			c.plan.Job.Channels[0].Order = pipeline.OrderByKey // the runtime takes the job for an unordered one
 		}},
-		{name: "sends back twice", rule: "I8", build: plain, member: spoiled{
-			back: func(m consumer.Member, ctx context.Context, back *pipeline.Message, delay time.Duration) error {
-				_ = m.SendBack(ctx, back, delay)
+		{name: "sends back twice", rule: "I8", build: plain, calls: consumertest.Around{
+			SendBack: func(back *pipeline.Message, _ time.Duration, call func(*pipeline.Message) error) error {
+				_ = call(back)
 
-				return m.SendBack(ctx, back, delay)
+				return call(back)
 			},
 		}},
-		{name: "says a message is back and keeps it", rule: "I1", build: plain, member: spoiled{
-			back: func(m consumer.Member, ctx context.Context, back *pipeline.Message, _ time.Duration) error {
+		{name: "says a message is back and keeps it", rule: "I1", build: plain, calls: consumertest.Around{
+			SendBack: func(back *pipeline.Message, _ time.Duration, call func(*pipeline.Message) error) error {
 				other := *back
 				other.Origin.Offset ^= 1
 
-				return m.SendBack(ctx, &other, 0)
+				return call(&other)
 			},
 		}},
 		{name: "holds more than its limits", rule: "I9", build: slow, course: heedless},
@@ -223,7 +168,7 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 
 			for seed := uint64(1); seed <= most; seed++ {
 				synctest.Test(t, func(t *testing.T) {
-					c := newCourse(t, x.build, Plan{Messages: 40}.withDefaults(), seed, spoil(x.member))
+					c := newCourse(t, x.build, Plan{Messages: 40}.withDefaults(), seed, &x.calls)
 					if x.course != nil {
 						x.course(c)
 					}

@@ -58,9 +58,9 @@ func (c *course) start(name string) *process {
 	opts := c.opts
 	opts.Instance = name
 
-	var broker consumer.Broker = &watchedBroker{Broker: c.b, p: p}
+	broker := p.watch().Broker(c.b)
 	if c.spoil != nil {
-		broker = c.spoil(broker)
+		broker = c.spoil.Broker(broker)
 	}
 
 	c.locked(func() { c.notef(place{}, "", "%s starts", name) })

@@ -1,7 +1,6 @@
 package actorstest
 
 import (
-	"context"
 	"time"
 
 	"github.com/millrace/millrace/consumer"
@@ -9,120 +8,107 @@ import (
 	"github.com/millrace/millrace/pipeline"
 )
 
-// watchedBroker looks at the calls that one process makes.
-type watchedBroker struct {
-	consumer.Broker
-
-	p *process
-}
-
-func (b *watchedBroker) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
-	<-b.p.subscribed
-
-	m, err := b.Broker.Join(ctx, s)
-	if err != nil {
-		return nil, err
+// watch looks at the calls that the process makes.
+func (p *process) watch() *consumertest.Around {
+	return &consumertest.Around{
+		Join: p.join, Pull: p.pull, Stored: p.lookUp, Commit: p.commit, SendBack: p.sendBack, DeadLetter: p.deadLetter,
 	}
-
-	return &watchedMember{Member: m, p: b.p}, nil
 }
 
-type watchedMember struct {
-	consumer.Member
+func (p *process) join(call func() (consumer.Member, error)) (consumer.Member, error) {
+	<-p.subscribed
 
-	p *process
+	return call()
 }
 
-// Pull notes what comes into the job.
-func (m *watchedMember) Pull(
-	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
-) (consumer.Batch, error) {
-	batch, err := m.Member.Pull(ctx, l, from, limit)
+// pull notes what comes into the job.
+func (p *process) pull(l consumer.Lease, call func() (consumer.Batch, error)) (consumer.Batch, error) {
+	batch, err := call()
 
-	c := m.p.course
+	c := p.course
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	for _, message := range batch.Messages {
 		c.book.pulled(consumer.Lease{Queue: l.Queue, Epoch: l.Epoch}, message, c.plan.Entry)
 		c.notef(place{l.Queue, message.Origin.Offset}, message.ID,
-			"%s has pulled it, delivery %d", m.p.name, message.Origin.Delivery)
+			"%s has pulled it, delivery %d", p.name, message.Origin.Delivery)
 	}
 
 	return batch, err
 }
 
-// Stored notes with what an ownership begins.
-func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {
-	stored, err := m.Member.Stored(ctx, q)
+// lookUp notes with what an ownership begins.
+func (p *process) lookUp(q pipeline.Queue, call func() (consumer.Checkpoint, error)) (consumer.Checkpoint, error) {
+	stored, err := call()
 
-	m.p.course.locked(func() { m.p.answered[q] = stored })
+	p.course.locked(func() { p.answered[q] = stored })
 
 	return stored, err
 }
 
-// Commit is I4: no commit that begins after its queue was given up is taken.
-func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, cp consumer.Checkpoint) error {
-	c := m.p.course
+// commit is I4: no commit that begins after its queue was given up is taken.
+func (p *process) commit(l consumer.Lease, cp consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
+	c := p.course
 	lease := consumer.Lease{Queue: l.Queue, Epoch: l.Epoch}
 
 	var late bool
 
-	c.locked(func() { late = m.p.revoked[lease] && !m.p.moved[lease] })
+	c.locked(func() { late = p.revoked[lease] && !p.moved[lease] })
 
-	err := m.Member.Commit(ctx, l, cp)
+	err := call(cp)
 
 	c.locked(func() {
-		if late && err == nil && !m.p.crashed {
+		if late && err == nil && !p.crashed {
 			c.breakf("I4", place{l.Queue, cp.Next}, "",
-				"%s commits %v in epoch %d after it has given the queue up", m.p.name, cp, l.Epoch)
+				"%s commits %v in epoch %d after it has given the queue up", p.name, cp, l.Epoch)
 		}
 
-		if m.p.moved[lease] && err == nil { // perhaps the seek's own: the queue goes on there
-			m.p.answered[l.Queue], m.p.known[l.Queue] = cp, cp.Next
+		if p.moved[lease] && err == nil { // perhaps the seek's own: the queue goes on there
+			p.answered[l.Queue], p.known[l.Queue] = cp, cp.Next
 		}
 	})
 
 	return err
 }
 
-// SendBack checks that a message goes back for a reason, and once.
-func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
-	c := m.p.course
+// sendBack checks that a message goes back for a reason, and once.
+func (p *process) sendBack(back *pipeline.Message, _ time.Duration, call func(*pipeline.Message) error) error {
+	c := p.course
 
 	var a *attempt
 
 	c.locked(func() {
-		a = m.p.handsBack("sent back", back)
+		a = p.handsBack("sent back", back)
 
 		if most := c.plan.Job.Retry.Attempts; back.Origin.Delivery >= most {
-			c.breakf("I8", placeOf(back), back.ID, "%s sends it back at delivery %d of %d", m.p.name, back.Origin.Delivery, most)
+			c.breakf("I8", placeOf(back), back.ID, "%s sends it back at delivery %d of %d", p.name, back.Origin.Delivery, most)
 		}
 	})
 
-	err := m.Member.SendBack(ctx, back, delay)
-	m.p.handedBack(a, err)
+	err := call(back)
+	p.handedBack(a, err)
 
 	return err
 }
 
-// DeadLetter checks that a message is parked for a reason, and once.
-func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, cause consumer.Cause) error {
-	c := m.p.course
+// deadLetter checks that a message is parked for a reason, and once.
+func (p *process) deadLetter(dead *pipeline.Message, cause consumer.Cause, call func(*pipeline.Message) error) error {
+	c := p.course
 
 	var a *attempt
 
 	c.locked(func() {
-		a = m.p.handsBack("parked", dead)
+		a = p.handsBack("parked", dead)
 
 		if most := c.plan.Job.Retry.Attempts; !c.rejected[dead.ID] && cause.Deliveries < most {
 			c.breakf("I8", placeOf(dead), dead.ID, "%s parks it after %d of %d deliveries, and nobody has rejected it",
-				m.p.name, cause.Deliveries, most)
+				p.name, cause.Deliveries, most)
 		}
 	})
 
-	err := m.Member.DeadLetter(ctx, dead, cause)
-	m.p.handedBack(a, err)
+	err := call(dead)
+	p.handedBack(a, err)
 
 	return err
 }

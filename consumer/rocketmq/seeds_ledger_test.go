@@ -1,7 +1,6 @@
 package rocketmq_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/pipeline"
 )
 
@@ -259,114 +259,83 @@ func (l *ledger) verdict() []string {
 	return slices.Clone(l.broken[:min(len(l.broken), 8)])
 }
 
-// watched is a process's broker, whose calls the ledger sees.
-type watched struct {
-	consumer.Broker
+// watch has the ledger see the calls of a process.
+func (l *ledger) watch(p *process) *consumertest.Around {
+	return &consumertest.Around{
+		Pull: func(_ consumer.Lease, call func() (consumer.Batch, error)) (consumer.Batch, error) {
+			batch, err := call()
 
-	p *process
-}
+			l.mu.Lock()
+			defer l.mu.Unlock()
 
-func (b *watched) Join(ctx context.Context, s consumer.Subscription) (consumer.Member, error) {
-	<-b.p.subscribed
+			for _, m := range batch.Messages {
+				l.ids[spotOf(m)] = m.ID
+			}
 
-	m, err := b.Broker.Join(ctx, s)
-	if err != nil {
-		return nil, err
+			return batch, err
+		},
+		Stored: func(q pipeline.Queue, call func() (consumer.Checkpoint, error)) (consumer.Checkpoint, error) {
+			l.mu.Lock()
+			confirmed := l.confirmed[q]
+			l.mu.Unlock()
+
+			c, err := call()
+
+			l.mu.Lock()
+			defer l.mu.Unlock()
+
+			p.answers[q], p.asked[q] = c, confirmed
+
+			return c, err
+		},
+		Commit: func(of consumer.Lease, c consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
+			return l.watchCommit(tenure{p, of.Queue, of.Epoch}, c, call)
+		},
+		SendBack: func(m *pipeline.Message, _ time.Duration, call func(*pipeline.Message) error) error {
+			return l.watchReturn(p, m, "send-back", call)
+		},
+		DeadLetter: func(m *pipeline.Message, _ consumer.Cause, call func(*pipeline.Message) error) error {
+			return l.watchReturn(p, m, "dead letter", call)
+		},
 	}
-
-	b.p.ledger.mu.Lock()
-	b.p.joined = true
-	b.p.ledger.mu.Unlock()
-
-	return b.p.above(&watchedMember{Member: b.p.below(m), p: b.p, l: b.p.ledger}), nil
 }
 
-type watchedMember struct {
-	consumer.Member
+// watchCommit is I4 too: nothing is stored for a queue that was given up.
+func (l *ledger) watchCommit(t tenure, c consumer.Checkpoint, call func(consumer.Checkpoint) error) error {
+	l.mu.Lock()
+	late := l.revoked[t]
+	l.commit(t, c)
+	l.sending[t] = c.Next
+	l.mu.Unlock()
 
-	p *process
-	l *ledger
-}
+	err := call(c)
 
-func (m *watchedMember) Pull(
-	ctx context.Context, l consumer.Lease, from pipeline.Offset, limit consumer.Limit,
-) (consumer.Batch, error) {
-	batch, err := m.Member.Pull(ctx, l, from, limit)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 
-	m.l.mu.Lock()
-	defer m.l.mu.Unlock()
-
-	for _, message := range batch.Messages {
-		m.l.ids[spotOf(message)] = message.ID
-	}
-
-	return batch, err
-}
-
-func (m *watchedMember) Stored(ctx context.Context, q pipeline.Queue) (consumer.Checkpoint, error) {
-	m.l.mu.Lock()
-	confirmed := m.l.confirmed[q]
-	m.l.mu.Unlock()
-
-	c, err := m.Member.Stored(ctx, q)
-
-	m.l.mu.Lock()
-	defer m.l.mu.Unlock()
-
-	m.p.answers[q], m.p.asked[q] = c, confirmed
-
-	return c, err
-}
-
-// Commit is I4 too: nothing is stored for a queue that was given up.
-func (m *watchedMember) Commit(ctx context.Context, l consumer.Lease, c consumer.Checkpoint) error {
-	t := tenure{m.p, l.Queue, l.Epoch}
-
-	m.l.mu.Lock()
-	late := m.l.revoked[t]
-	m.l.commit(t, c)
-	m.l.sending[t] = c.Next
-	m.l.mu.Unlock()
-
-	err := m.Member.Commit(ctx, l, c)
-
-	m.l.mu.Lock()
-	defer m.l.mu.Unlock()
-
-	m.l.notef("%s: commit %s in epoch %d: %v: %v", m.p.name, l.Queue, l.Epoch, c, err)
-	m.l.stored(t, c.Next, err)
+	l.notef("%s: commit %s in epoch %d: %v: %v", t.p.name, t.queue, t.epoch, c, err)
+	l.stored(t, c.Next, err)
 
 	if err != nil {
 		return err
 	}
 
-	if late && !m.p.crashed {
-		m.l.brokenf("I4: %s commits %s: %v after it was given up", m.p.name, l.Queue, c)
+	if late && !t.p.crashed {
+		l.brokenf("I4: %s commits %s: %v after it was given up", t.p.name, t.queue, c)
 	}
 
-	m.l.commits[t] = c
+	l.commits[t] = c
 
 	return nil
 }
 
-func (m *watchedMember) SendBack(ctx context.Context, back *pipeline.Message, delay time.Duration) error {
-	err := m.Member.SendBack(ctx, back, delay)
+func (l *ledger) watchReturn(p *process, m *pipeline.Message, what string, call func(*pipeline.Message) error) error {
+	err := call(m)
 
-	m.l.mu.Lock()
-	defer m.l.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 
-	m.l.gives(tenure{m.p, back.Origin.Queue, back.Origin.Epoch}, back, "send-back", err)
-
-	return err
-}
-
-func (m *watchedMember) DeadLetter(ctx context.Context, dead *pipeline.Message, c consumer.Cause) error {
-	err := m.Member.DeadLetter(ctx, dead, c)
-
-	m.l.mu.Lock()
-	defer m.l.mu.Unlock()
-
-	m.l.gives(tenure{m.p, dead.Origin.Queue, dead.Origin.Epoch}, dead, "dead letter", err)
+	l.gives(tenure{p, m.Origin.Queue, m.Origin.Epoch}, m, what, err)
 
 	return err
 }

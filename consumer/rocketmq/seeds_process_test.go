@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/consumer/rocketmq"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -53,8 +54,6 @@ type process struct {
 	limits consumer.Limits
 	// subscribed is closed when the job's events are seen.
 	subscribed chan struct{}
-	// above and below make mistakes as the runtime and the client would, so that the ledger sees them or does not.
-	above, below spoiler
 
 	// What follows is guarded by the ledger. crashed: nothing that the process does has any effect. joined: it is a member, and
 	// does not stop by itself any more. answers are the broker's last
@@ -63,9 +62,6 @@ type process struct {
 	answers         map[pipeline.Queue]consumer.Checkpoint
 	asked           map[pipeline.Queue]pipeline.Offset
 }
-
-// spoiler puts a mistake into the calls of a member.
-type spoiler func(consumer.Member) consumer.Member
 
 // wire makes connections until it is cut, which ends them all.
 type wire struct {
@@ -109,7 +105,6 @@ func (w *wire) sever() {
 func (c *course) start(name string) *process {
 	p := &process{
 		ledger: c.ledger, wire: &wire{dial: c.fake.Dial}, name: name, subscribed: make(chan struct{}), limits: c.options.Limits,
-		above: c.above, below: c.below,
 		answers: map[pipeline.Queue]consumer.Checkpoint{}, asked: map[pipeline.Queue]pipeline.Offset{},
 	}
 
@@ -124,7 +119,7 @@ func (c *course) start(name string) *process {
 	options := c.options
 	options.Instance = name
 
-	if p.job, err = actors.Start(c.jobOf(p), &watched{Broker: p.broker, p: p}, options); err != nil {
+	if p.job, err = actors.Start(c.jobOf(p), c.above.Broker(p.awaited(p.watch(p).Broker(c.below.Broker(p.broker)))), options); err != nil {
 		c.Fatal(err)
 	}
 
@@ -132,6 +127,24 @@ func (c *course) start(name string) *process {
 	close(p.subscribed)
 
 	return p
+}
+
+// awaited is a broker that nobody joins before the job's events are seen.
+func (p *process) awaited(b consumer.Broker) consumer.Broker {
+	around := consumertest.Around{Join: func(call func() (consumer.Member, error)) (consumer.Member, error) {
+		<-p.subscribed
+
+		m, err := call()
+
+		p.ledger.mu.Lock()
+		defer p.ledger.mu.Unlock()
+
+		p.joined = err == nil
+
+		return m, err
+	}}
+
+	return around.Broker(b)
 }
 
 // end waits for the job's end and closes its client.

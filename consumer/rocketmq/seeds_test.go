@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/actors"
 	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/consumer/rocketmq"
 	"github.com/millrace/millrace/consumer/rocketmq/rocketmqfake"
 	"github.com/millrace/millrace/pipeline"
@@ -43,7 +44,7 @@ func TestSeedsOverTheWire(t *testing.T) {
 		t.Run(strconv.FormatUint(base+i, 10), func(t *testing.T) {
 			t.Parallel()
 
-			c := playSeed(t, base+i, honest, honest)
+			c := playSeed(t, base+i, &consumertest.Around{}, &consumertest.Around{})
 			if loud {
 				t.Logf("%s\n%s", c, strings.Join(c.trace, "\n"))
 
@@ -59,8 +60,6 @@ func TestSeedsOverTheWire(t *testing.T) {
 		})
 	}
 }
-
-func honest(m consumer.Member) consumer.Member { return m }
 
 // course is one seeded run: trouble, then peace, then a clean stop and a start that finds nothing to do.
 type course struct {
@@ -79,7 +78,8 @@ type course struct {
 	procs         map[string]*process
 	ending        sync.WaitGroup
 	sent          int
-	above, below  spoiler
+	// above and below make mistakes as the runtime and the client would, so that the ledger sees them or does not.
+	above, below *consumertest.Around
 }
 
 func (c *course) String() string {
@@ -88,7 +88,7 @@ func (c *course) String() string {
 }
 
 // playSeed makes the run of a seed. What it returns has seen all of it.
-func playSeed(t *testing.T, seed uint64, above, below spoiler) *course {
+func playSeed(t *testing.T, seed uint64, above, below *consumertest.Around) *course {
 	t.Helper()
 
 	rnd := rand.New(rand.NewPCG(seed, 1))
