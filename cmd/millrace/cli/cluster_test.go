@@ -60,8 +60,19 @@ func TestCommandsWorkOnRocketMQ(t *testing.T) {
 	lettersAreSettled(w)
 
 	w.write("job.yaml", strings.ReplaceAll(job, "body.amount == nil", "false"))
+	follower := w.start("consume", "out", "--follow", "--json")
 	run = w.start("run", w.path("job.yaml"))
-	w.await(`"n":1`, "consume", "out")
+
+	for _, text := range []string{`"n":1`, `"amount":9`, `"key":"edited"`} { // what was replayed, and what was changed before
+		follower.out.await(t, text)
+	}
+
+	follower.interrupt()
+
+	if code := follower.end(); code != cli.ExitOK {
+		t.Errorf("who follows ended with %d\n%s", code, follower.err)
+	}
+
 	run.interrupt()
 
 	if code := run.end(); code != cli.ExitOK {
@@ -156,6 +167,7 @@ func lettersAreSettled(w *world) {
 	}
 
 	w.ok("", "dlq", "replay", "%DLQ%pay", "--rate", "50")
+	w.ok("", "dlq", "edit", "%DLQ%pay@b0/0/0", "--again", "--body", `{"amount":9}`, "--key", "edited")
 
 	if got := w.ok("", "dlq", "ls"); got != "no dead letters\n" {
 		w.t.Errorf("in the end there are\n%s", got)
