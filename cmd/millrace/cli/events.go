@@ -126,6 +126,12 @@ func inWords(e actors.Event) (name, text string) {
 		}
 
 		return "group-warned", "warning: " + e.Warning
+	case *actors.BreakerOpened:
+		return "breaker-opened", fmt.Sprintf("channel %s pauses, since nearly everything fails at %s, again in %v: %v",
+			e.Channel, e.Stage, e.Retry, e.Err)
+	case *actors.BreakerClosed:
+		return "breaker-closed", fmt.Sprintf("channel %s goes on: a message has got through %s after %v",
+			e.Channel, e.Stage, e.Open.Round(time.Millisecond))
 	case *actors.QueueAssigned:
 		if e.From > 0 || e.Done > 0 {
 			return "queue-assigned", fmt.Sprintf("%s goes on at %s, with %s above it", e.Queue, number(e.From),
