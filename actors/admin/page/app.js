@@ -159,7 +159,7 @@ function header(job, why) {
 
   if (job.state === "stopped") notice(`${job.job} has ended: ${why?.because || "it was asked to stop"}.`);
   else if (job.waits) notice(`${job.job} waits for ${job.waits}${job.waitsSince ? ", for " + since(job.waitsSince, job.at) : ""}.`);
-  else notice("");
+  else notice(job.warning ? `Warning: ${job.warning}.` : "");
 }
 
 function notice(text) {

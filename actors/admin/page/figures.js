@@ -1,7 +1,7 @@
 // The line of figures on top.
 
 import { el, put, set, svg } from "./dom.js";
-import { brief, bytes, count, rate, span } from "./text.js";
+import { brief, bytes, count, inTime, rate, span } from "./text.js";
 
 const width = 120;
 const height = 28;
@@ -35,7 +35,9 @@ export class Figures {
     this.#put("in", rate(rates.in), `${count(counts.admitted || 0)} in all`);
     this.#put("flight", brief(sum((q) => q.inFlight)), bytes(sum((q) => q.bytes)));
     this.#put("lag", brief(lag), lag && rates.done >= 1 ? `≈ ${span(lag / rates.done)}` : lag ? "" : "all worked off");
-    this.#put("retried", brief(counts.sentBack || 0), `${brief(job.channels.reduce((n, c) => n + (c.counts.retried || 0), 0))} in place`);
+    this.#put("retried", brief(counts.sentBack || 0), job.away
+      ? `${brief(job.away)} to come, ${inTime(job.backAt, job.at)}`
+      : `${brief(job.channels.reduce((n, c) => n + (c.counts.retried || 0), 0))} in place`);
     this.#put("dead", brief(counts.deadLettered || 0), job.hung ? `${count(job.hung)} hung lanes` : "since the start",
       counts.deadLettered ? "bad" : null);
     this.#draw(rates.history);

@@ -2,7 +2,7 @@
 
 import { el, put, set, show } from "./dom.js";
 import { toneOf } from "./flow.js";
-import { count, since, span } from "./text.js";
+import { count, inTime, since } from "./text.js";
 
 const standsAfterSeconds = 5;
 const mostCards = 8;
@@ -101,11 +101,4 @@ class Card {
     put(value, text || "");
     show(row, Boolean(text));
   }
-}
-
-/** inTime is how far ahead a time is. */
-function inTime(time, now) {
-  const seconds = (Date.parse(time) - Date.parse(now)) / 1000;
-
-  return seconds < 1 ? "now" : "in " + span(seconds);
 }

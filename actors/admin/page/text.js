@@ -41,3 +41,10 @@ export const clock = (date) => date.toLocaleTimeString("en-GB");
 
 /** moment is a time of the server as a date and a time here; empty where there is none. */
 export const moment = (time) => (time ? new Date(time).toLocaleString("sv-SE") : "");
+
+/** inTime is how far ahead a time is. */
+export function inTime(time, now) {
+  const seconds = (Date.parse(time) - Date.parse(now)) / 1000;
+
+  return seconds < 1 ? "now" : "in " + span(seconds);
+}
