@@ -290,6 +290,14 @@ func aCrashForgetsFreshOffsets(t *testing.T, w *world) {
 		t.Errorf("after a crash the fresh offset is %v", got.Ext)
 	}
 
+	// It knows no member either, until one says that it is there.
+	after.refused(t, remoting.SystemError, remoting.GetConsumerList, map[string]string{"consumerGroup": "fresh"})
+	after.must(t, remoting.Heartbeat, nil, heartbeatOf(t, "m", "fresh", "T"))
+
+	if list := after.must(t, remoting.GetConsumerList, map[string]string{"consumerGroup": "fresh"}, nil); !bytes.Contains(list.Body, []byte(`"m"`)) {
+		t.Errorf("after a crash and a heartbeat the members are %s", list.Body)
+	}
+
 	t.Logf("after a crash right after its commit, the answer is code %d with %v", got.Code, got.Ext)
 
 	last := after.must(t, remoting.PullMessage, pullOf("T", "4", nil), nil)
