@@ -2,9 +2,11 @@ package rocketmq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ func TestRealBrokerInTrouble(t *testing.T) { //nolint:tparallel // what concerns
 			plays  func(*act)
 		}{
 			"restarts": {1, restartsMakeNoCopies},
+			"down":     {2, aSinkThatIsDownBuriesNothing},
 			"hung":     {1, aHungStageIsGivenUp},
 			"reset":    {1, aResetIsFollowed},
 			"volume":   {1, aKeptVolumeRepeatsNothing},
@@ -61,6 +64,9 @@ type act struct {
 	name    string
 	queues  int
 	logs    *observer.ObservedLogs
+	// attempts is how often the job tries a message; down makes its sink fail.
+	attempts int
+	down     atomic.Bool
 
 	mu        sync.Mutex
 	changed   chan struct{} // closed when something is written into the books
@@ -86,7 +92,7 @@ func newAct(t *testing.T, cluster *rocketmqtest.Cluster, name string, queues int
 
 	a := &act{
 		T: t, bus: openBus(t, o), cluster: cluster, name: name, queues: queues, logs: logs,
-		changed: make(chan struct{}), written: map[string]int{},
+		changed: make(chan struct{}), written: map[string]int{}, attempts: 6,
 	}
 	createTopic(t, cluster, a.bus, name, queues)
 
@@ -124,6 +130,10 @@ func (a *act) starts(
 		return emit(m)
 	})
 	sink := pipeline.SinkFunc(func(_ context.Context, batch []*pipeline.Message) error {
+		if a.down.Load() {
+			return errors.New("nobody is at home")
+		}
+
 		a.note(func() {
 			for _, m := range batch {
 				a.written[string(m.Body)]++
@@ -137,7 +147,7 @@ func (a *act) starts(
 
 	r, err := actors.Start(pipeline.Job{
 		Name: a.name, Source: pipeline.Source{Topics: []string{a.name}},
-		Retry: pipeline.RetryPolicy{Attempts: 6, Delays: []time.Duration{time.Second}},
+		Retry: pipeline.RetryPolicy{Attempts: a.attempts, Delays: []time.Duration{time.Second}},
 		Channels: []pipeline.Channel{{
 			Name: "work", Lanes: 2, Timeout: timeout, Stages: []pipeline.Stage{noted}, Sink: sink,
 		}},
