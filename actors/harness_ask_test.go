@@ -16,8 +16,7 @@ const askPatience = 5 * time.Minute
 // ask pauses, resumes or seeks a queue of some process.
 func (p *plan) ask() {
 	proc := p.procs[names()[p.rnd.IntN(3)]]
-	queues := p.queues()
-	q := queues[p.rnd.IntN(len(queues))]
+	q := p.Queue()
 
 	if proc == nil || proc.r.Report() != nil {
 		return
@@ -62,51 +61,45 @@ func (p *plan) resume(proc *proc, q pipeline.Queue) {
 // seek moves a queue back, to an offset that the group has committed, so that what lies above is done again; or forward, which
 // leaves out what is not done by then.
 func (p *plan) seek(proc *proc, q pipeline.Queue) {
-	for _, s := range p.b.StandingsOf(harnessGroup, p.memberOf(proc.name), q.Topic) {
-		if s.Queue != q || !s.Stored {
-			continue
-		}
+	of := p.placeOf(proc.name, q, 0).reader
 
-		p.mu.Lock()
-		of := p.placeOf(proc.name, q, 0).reader
-		first := max(s.First, p.startAt[of])
-		_, pending := proc.sought[q]
-		p.mu.Unlock()
+	p.mu.Lock()
+	least := p.startAt[of]
+	_, pending := proc.sought[q]
+	p.mu.Unlock()
 
-		if pending || s.Checkpoint.Next < first {
-			return
-		}
-
-		from, most := first, s.Checkpoint.Next
-		if p.rnd.IntN(3) == 0 {
-			from, most = s.Checkpoint.Next, max(s.Checkpoint.Next, s.End)
-		}
-
-		to := from + pipeline.Offset(p.rnd.Int64N(int64(most-from)+1))
-
-		p.mu.Lock()
-		p.skipped[of] = append(p.skipped[of], consumer.Run{From: s.Checkpoint.Next, To: max(to, s.Checkpoint.Next)})
-		p.notef("%s is to seek %s to %d", proc.name, q, to)
-		proc.sought[q] = to
-		p.mu.Unlock()
-
-		go func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), askPatience)
-			defer cancel()
-
-			err := proc.r.Seek(ctx, q, to)
-
-			p.mu.Lock()
-			defer p.mu.Unlock()
-
-			p.notef("%s has sought %s: %v", proc.name, q, err)
-			delete(proc.sought, q)
-
-			if ctx.Err() != nil {
-				p.breachf("seek", "%s has not answered a seek of %s after %s", proc.name, q, askPatience)
-			}
-		}()
+	to, s, ok := p.Back(of.member, q, least)
+	if pending || !ok {
+		return
 	}
+
+	next := s.Checkpoint.Next
+	if p.rnd.IntN(3) == 0 {
+		to = next + pipeline.Offset(p.rnd.Int64N(max(0, int64(s.End-next))+1))
+	}
+
+	p.mu.Lock()
+	p.skipped[of] = append(p.skipped[of], consumer.Run{From: next, To: max(to, next)})
+	p.notef("%s is to seek %s to %d", proc.name, q, to)
+	proc.sought[q] = to
+	p.mu.Unlock()
+
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), askPatience)
+		defer cancel()
+
+		err := proc.r.Seek(ctx, q, to)
+
+		p.mu.Lock()
+		defer p.mu.Unlock()
+
+		p.notef("%s has sought %s: %v", proc.name, q, err)
+		delete(proc.sought, q)
+
+		if ctx.Err() != nil {
+			p.breachf("seek", "%s has not answered a seek of %s after %s", proc.name, q, askPatience)
+		}
+	}()
 }
 
 // seeks says whether a commit is the one that a seek makes between two ownerships under one lease, or before the first. The
@@ -171,7 +164,7 @@ func (w *world) resought(l consumer.Lease, from pipeline.Offset) {
 func (p *plan) resumeAll() {
 	for _, name := range names() {
 		if proc := p.procs[name]; proc != nil && proc.r.Report() == nil {
-			for _, q := range p.queues() {
+			for _, q := range p.Queues() {
 				p.resume(proc, q)
 			}
 		}

@@ -28,7 +28,7 @@ func (p *plan) fell() {
 
 	now := time.Now()
 	o := outage{
-		channel: channel, stage: stage, began: now, until: now.Add(p.upTo(2 * time.Minute)),
+		channel: channel, stage: stage, began: now, until: now.Add(p.UpTo(2 * time.Minute)),
 		deed: []deed{deedFail, deedFail, deedAgain, deedStuck}[p.rnd.IntN(4)],
 	}
 

@@ -18,6 +18,7 @@ func names() []string { return []string{"a", "b", "c"} }
 // plan is one run's course: trouble, then peace, then a clean stop and a start that finds nothing to do.
 type plan struct {
 	*world
+	*consumertest.Unrest
 
 	// procs are the living processes by name.
 	procs map[string]*proc
@@ -28,11 +29,11 @@ type plan struct {
 }
 
 func (w *world) play() {
-	p := &plan{world: w, procs: make(map[string]*proc), trouble: w.rnd.IntN(3)}
+	p := &plan{world: w, Unrest: w.unrest(), procs: make(map[string]*proc), trouble: w.rnd.IntN(3)}
 	p.publish(1 + w.rnd.IntN(60))
 
 	if !w.spec.start.IsFirst() {
-		<-time.After(1 + p.upTo(15*time.Second))
+		<-time.After(1 + p.UpTo(15*time.Second))
 		p.publish(1 + w.rnd.IntN(20))
 		<-time.After(1)
 	}
@@ -48,13 +49,13 @@ func (w *world) play() {
 
 		for range 3 + w.rnd.IntN(15) {
 			p.step()
-			p.pass()
+			p.Pass()
 			p.look()
 		}
 
 		for time.Since(w.began) < w.lasts {
 			p.step()
-			<-time.After(p.upTo(3 * time.Minute))
+			<-time.After(p.UpTo(3 * time.Minute))
 			p.look()
 		}
 	}
@@ -68,6 +69,23 @@ func (w *world) play() {
 	<-time.After(10 * time.Second)
 	w.b.Close()
 	<-time.After(2 * time.Second)
+}
+
+// unrest draws what happens to the queues.
+func (w *world) unrest() *consumertest.Unrest {
+	topics := []string{"in", consumer.RetryTopic(harnessGroup)}
+	if w.spec.broadcast {
+		topics = topics[:1]
+	}
+
+	return &consumertest.Unrest{
+		Rnd: w.rnd, Broker: w.b, Group: harnessGroup, Topics: topics, Tell: func(q pipeline.Queue, atOnce bool) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+
+			w.notef("the broker takes %s, at once %v", q, atOnce)
+		},
+	}
 }
 
 // publish publishes messages with few keys, so that orders matter.
@@ -98,22 +116,6 @@ func (p *plan) publish(n int) {
 	}
 }
 
-// pass lets a while pass, or nothing at all.
-func (p *plan) pass() {
-	switch p.rnd.IntN(4) {
-	case 0:
-	case 1:
-		<-time.After(p.upTo(time.Second / 50))
-	case 2:
-		<-time.After(p.upTo(2 * time.Second))
-	default:
-		<-time.After(p.upTo(15 * time.Second))
-	}
-}
-
-// upTo draws a while below d.
-func (p *plan) upTo(d time.Duration) time.Duration { return time.Duration(p.rnd.Int64N(int64(d))) }
-
 // step makes one thing happen.
 func (p *plan) step() {
 	switch p.rnd.IntN(14) {
@@ -122,11 +124,11 @@ func (p *plan) step() {
 	case 2, 3:
 		p.b.SetFaults(p.drawFaults())
 	case 4, 5:
-		p.reassign()
+		p.Reassign(p.trouble > 1 && p.rnd.IntN(2) == 0)
 	case 6:
 		p.begin(names()[p.rnd.IntN(3)])
 	case 7:
-		p.stop(names()[p.rnd.IntN(3)], p.upTo(10*time.Second)-time.Second)
+		p.stop(names()[p.rnd.IntN(3)], p.UpTo(10*time.Second)-time.Second)
 	case 8:
 		p.storm()
 	case 9:
@@ -158,42 +160,6 @@ func (p *plan) drawFaults() consumertest.Faults {
 	return f
 }
 
-// queues are all queues that the group reads.
-func (p *plan) queues() []pipeline.Queue {
-	var queues []pipeline.Queue
-
-	for _, topic := range p.topics() {
-		for _, s := range p.b.Standings(harnessGroup, topic) {
-			queues = append(queues, s.Queue)
-		}
-	}
-
-	return queues
-}
-
-// reassign takes queues away, one or all of them, perhaps again and again.
-func (p *plan) reassign() {
-	queues, atOnce := p.queues(), p.trouble > 1 && p.rnd.IntN(2) == 0
-
-	if p.rnd.IntN(2) == 0 {
-		queues = queues[p.rnd.IntN(len(queues)):][:1]
-	}
-
-	for range 1 + p.rnd.IntN(3) {
-		for _, q := range queues {
-			p.mu.Lock()
-			p.notef("the broker takes %s, at once %v", q, atOnce)
-			p.mu.Unlock()
-
-			_ = p.b.Reassign(harnessGroup, q, atOnce) // nobody may own it just now
-		}
-
-		if p.rnd.IntN(2) == 0 {
-			p.pass()
-		}
-	}
-}
-
 // storm lets members come and go.
 func (p *plan) storm() {
 	for range 1 + p.rnd.IntN(4) {
@@ -201,20 +167,11 @@ func (p *plan) storm() {
 		if p.procs[name] == nil {
 			p.begin(name)
 		} else {
-			p.stop(name, p.upTo(3*time.Second))
+			p.stop(name, p.UpTo(3*time.Second))
 		}
 
-		p.pass()
+		p.Pass()
 	}
-}
-
-// topics are what the group reads.
-func (p *plan) topics() []string {
-	if p.spec.broadcast {
-		return []string{"in"}
-	}
-
-	return []string{"in", consumer.RetryTopic(harnessGroup)}
 }
 
 func (p *plan) begin(name string) {

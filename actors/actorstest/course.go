@@ -17,6 +17,9 @@ import (
 
 // course is one seeded run: trouble, then peace, then a clean stop and a start that finds nothing to do.
 type course struct {
+	// Unrest draws the steps, for the goroutine that plays.
+	*consumertest.Unrest
+
 	t     *testing.T
 	seed  uint64
 	began time.Time
@@ -32,8 +35,7 @@ type course struct {
 	plan *pipeline.Plan
 	b    *consumertest.Broker
 
-	// What follows belongs to the goroutine that plays. rnd draws the steps, procs are the living processes by name.
-	rnd           *rand.Rand
+	// What follows belongs to the goroutine that plays. procs are the living processes by name.
 	procs         map[string]*process
 	sent          int
 	starts, kills int
@@ -79,7 +81,7 @@ func newCourse(t *testing.T, build Build, spec Plan, seed uint64, spoil *consume
 
 	c := &course{
 		t: t, seed: seed, began: time.Now(), build: build, spec: spec, spoil: spoil,
-		rnd: rand.New(rand.NewPCG(seed, 1)), procs: make(map[string]*process), book: newBook(),
+		Unrest: &consumertest.Unrest{Rnd: rand.New(rand.NewPCG(seed, 1))}, procs: make(map[string]*process), book: newBook(),
 		calls:     make(map[place][]*call),
 		passing:   make(map[*pipeline.Message]*passing),
 		started:   make(map[slot]pipeline.Offset),
@@ -93,7 +95,7 @@ func newCourse(t *testing.T, build Build, spec Plan, seed uint64, spoil *consume
 		living:    make(map[string]*process),
 	}
 	c.b = consumertest.NewBroker(consumertest.Config{
-		Seed: seed, RetryQueues: 1 + c.rnd.IntN(2), Hold: c.upTo(15 * time.Second), Patience: c.upTo(15 * time.Second),
+		Seed: seed, RetryQueues: 1 + c.Rnd.IntN(2), Hold: c.UpTo(15 * time.Second), Patience: c.UpTo(15 * time.Second),
 		OnCommit: c.onCommit,
 	})
 
@@ -110,8 +112,14 @@ func newCourse(t *testing.T, build Build, spec Plan, seed uint64, spoil *consume
 		t.Fatalf("actorstest: %v", err)
 	}
 
+	c.Broker, c.Group, c.Topics, c.Tell = c.b, c.group(), c.topics(), c.tell
+
+	if c.member() == "" {
+		c.Topics = append([]string{consumer.RetryTopic(c.group())}, c.topics()...)
+	}
+
 	for _, topic := range append(c.topics(), spec.Topics...) {
-		c.b.CreateTopic(topic, 1+c.rnd.IntN(4))
+		c.b.CreateTopic(topic, 1+c.Rnd.IntN(4))
 	}
 
 	c.drawOptions()
@@ -129,16 +137,16 @@ func (c *course) drawOptions() {
 	}{
 		{&c.opts.CommitEvery, 8 * time.Second}, {&c.opts.RevokeBudget, 6 * time.Second}, {&c.opts.DrainBudget, 30 * time.Second},
 	} {
-		if drawn := c.upTo(d.most); *d.option == 0 {
+		if drawn := c.UpTo(d.most); *d.option == 0 {
 			*d.option = drawn
 		}
 	}
 
 	drawn := consumer.Limits{
-		Messages: 1 + c.rnd.IntN(40), Bytes: int64(20 + c.rnd.IntN(2000)), Span: int64(1 + c.rnd.IntN(200)),
+		Messages: 1 + c.Rnd.IntN(40), Bytes: int64(20 + c.Rnd.IntN(2000)), Span: int64(1 + c.Rnd.IntN(200)),
 	}
 
-	if c.rnd.IntN(4) > 0 && c.opts.Limits == (consumer.Limits{}) {
+	if c.Rnd.IntN(4) > 0 && c.opts.Limits == (consumer.Limits{}) {
 		c.opts.Limits = drawn
 	}
 
@@ -173,12 +181,7 @@ func (c *course) names() []string {
 	return names
 }
 
-func (c *course) someName() string { return c.names()[c.rnd.IntN(len(c.names()))] }
-
-// upTo draws a while from a millisecond up to d.
-func (c *course) upTo(d time.Duration) time.Duration {
-	return time.Millisecond * time.Duration(1+c.rnd.Int64N(int64(d/time.Millisecond)))
-}
+func (c *course) someName() string { return c.names()[c.Rnd.IntN(len(c.names()))] }
 
 // locked calls f while it holds the lock.
 func (c *course) locked(f func()) {
@@ -189,15 +192,15 @@ func (c *course) locked(f func()) {
 }
 
 func (c *course) play() {
-	c.publish(1 + c.rnd.IntN(c.spec.Messages))
+	c.publish(1 + c.Rnd.IntN(c.spec.Messages))
 	c.begin(c.names()[0])
 
-	if quiet := c.rnd.IntN(8) == 0; !quiet {
+	if quiet := c.Rnd.IntN(8) == 0; !quiet {
 		c.locked(func() { c.trouble = true })
 
-		for range 5 + c.rnd.IntN(20) {
+		for range 5 + c.Rnd.IntN(20) {
 			c.step()
-			c.pass()
+			c.Pass()
 			c.look()
 		}
 	}
@@ -241,32 +244,19 @@ func (c *course) publish(n int) {
 	}
 }
 
-// pass lets a while pass, or nothing at all.
-func (c *course) pass() {
-	switch c.rnd.IntN(4) {
-	case 0:
-	case 1:
-		<-time.After(c.upTo(20 * time.Millisecond))
-	case 2:
-		<-time.After(c.upTo(2 * time.Second))
-	default:
-		<-time.After(c.upTo(15 * time.Second))
-	}
-}
-
 // step makes one thing happen.
 func (c *course) step() {
-	switch c.rnd.IntN(13) {
+	switch c.Rnd.IntN(13) {
 	case 0, 1:
-		c.publish(1 + c.rnd.IntN(1+c.spec.Messages/4))
+		c.publish(1 + c.Rnd.IntN(1+c.spec.Messages/4))
 	case 2, 3:
-		c.b.SetFaults(consumertest.DrawFaults(c.rnd))
+		c.b.SetFaults(consumertest.DrawFaults(c.Rnd))
 	case 4, 5:
-		c.reassign(c.rnd.IntN(2) == 0)
+		c.Reassign(c.Rnd.IntN(2) == 0)
 	case 6, 7:
 		c.begin(c.someName())
 	case 8:
-		c.stop(c.someName(), c.upTo(10*time.Second)-time.Second)
+		c.stop(c.someName(), c.UpTo(10*time.Second)-time.Second)
 	case 9, 10:
 		c.kill(c.someName())
 	case 11:

@@ -29,8 +29,9 @@ type process struct {
 	// answered is the broker's last answer for a queue's checkpoint, starts what each ownership began with.
 	answered map[pipeline.Queue]consumer.Checkpoint
 	starts   map[consumer.Lease]consumer.Checkpoint
-	// moved are the leases under which somebody has sought.
-	moved map[consumer.Lease]bool
+	// moved are the leases under which somebody has sought, sought the queues that were to begin elsewhere before they had begun.
+	moved  map[consumer.Lease]bool
+	sought map[pipeline.Queue]pipeline.Offset
 	// left is how many unfinished messages the job has given up.
 	left int
 }
@@ -48,6 +49,7 @@ func (c *course) start(name string) *process {
 		answered: make(map[pipeline.Queue]consumer.Checkpoint),
 		starts:   make(map[consumer.Lease]consumer.Checkpoint),
 		moved:    make(map[consumer.Lease]bool),
+		sought:   make(map[pipeline.Queue]pipeline.Offset),
 	}
 
 	job, err := c.build(plugins.Env{Publisher: c.b})
@@ -213,6 +215,12 @@ func (p *process) onAssigned(e *actors.QueueAssigned) {
 		c.book.forget(lease, e.From)
 		c.forgetOrder(lease)
 	}
+
+	if to, ok := p.sought[e.Queue]; ok && to == e.From {
+		p.moved[lease] = true
+	}
+
+	delete(p.sought, e.Queue)
 
 	if e.From < p.known[e.Queue] && !p.followed[e.Queue] && !p.moved[lease] {
 		c.breakf("I3", place{e.Queue, anyOffset}, "",

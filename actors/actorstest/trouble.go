@@ -71,93 +71,54 @@ func (c *course) kill(name string) {
 	}
 }
 
-// reassign takes queues away, one or all of them, perhaps again and again.
-func (c *course) reassign(atOnce bool) {
-	queues := c.queues()
-
-	if c.rnd.IntN(2) == 0 {
-		queues = queues[c.rnd.IntN(len(queues)):][:1]
-	}
-
-	for range 1 + c.rnd.IntN(3) {
-		for _, q := range queues {
-			c.locked(func() { c.notef(place{q, anyOffset}, "", "the broker takes %s, at once %v", q, atOnce) })
-
-			_ = c.b.Reassign(c.group(), q, atOnce) // nobody may own it just now
-		}
-
-		if c.rnd.IntN(2) == 0 {
-			c.pass()
-		}
-	}
-}
-
-// queues are all queues that the group reads.
-func (c *course) queues() []pipeline.Queue {
-	var queues []pipeline.Queue
-
-	topics := c.topics()
-	if c.member() == "" {
-		topics = append([]string{consumer.RetryTopic(c.group())}, topics...)
-	}
-
-	for _, topic := range topics {
-		for _, s := range c.b.Standings(c.group(), topic) {
-			queues = append(queues, s.Queue)
-		}
-	}
-
-	return queues
+// tell notes that the broker takes a queue from its owner.
+func (c *course) tell(q pipeline.Queue, atOnce bool) {
+	c.locked(func() { c.notef(place{q, anyOffset}, "", "the broker takes %s, at once %v", q, atOnce) })
 }
 
 // seek moves a queue back, to an offset that the group has committed: what lies above is done again, nothing is left out.
 func (c *course) seek() {
-	p := c.procs[c.someName()]
-	queues := c.queues()
-	q := queues[c.rnd.IntN(len(queues))]
-
+	p, q := c.procs[c.someName()], c.Queue()
 	if p == nil || p.job.Report() != nil {
 		return
 	}
 
-	for _, s := range c.b.StandingsOf(c.group(), c.member(), q.Topic) {
-		if s.Queue != q || !s.Stored || s.Checkpoint.Next < s.First {
-			continue
-		}
+	to, _, ok := c.Back(c.member(), q, 0)
+	if !ok {
+		return
+	}
 
-		to := s.First + pipeline.Offset(c.rnd.Int64N(int64(s.Checkpoint.Next-s.First)+1))
+	c.locked(func() {
+		c.notef(place{q, anyOffset}, "", "%s is to seek %s to %d", p.name, q, to)
+
+		if epoch, ok := p.owned[q]; ok {
+			p.moved[consumer.Lease{Queue: q, Epoch: epoch}] = true
+		} else {
+			p.sought[q] = to
+		}
+	})
+
+	c.killed.Go(func() {
+		const patience = 5 * time.Minute
+
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+		defer cancel()
+
+		err := p.job.Seek(ctx, q, to)
 
 		c.locked(func() {
-			c.notef(place{q, anyOffset}, "", "%s is to seek %s to %d", p.name, q, to)
+			c.notef(place{q, anyOffset}, "", "%s has sought %s: error %v", p.name, q, err)
 
-			if epoch, ok := p.owned[q]; ok {
-				p.moved[consumer.Lease{Queue: q, Epoch: epoch}] = true
+			if ctx.Err() != nil {
+				c.breakf("seek", place{q, anyOffset}, "", "%s has not answered a seek to %d for %s", p.name, to, patience)
 			}
 		})
-
-		c.killed.Go(func() {
-			const patience = 5 * time.Minute
-
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
-			defer cancel()
-
-			err := p.job.Seek(ctx, q, to)
-
-			c.locked(func() {
-				c.notef(place{q, anyOffset}, "", "%s has sought %s: error %v", p.name, q, err)
-
-				if ctx.Err() != nil {
-					c.breakf("seek", place{q, anyOffset}, "", "%s has not answered a seek to %d for %s", p.name, to, patience)
-				}
-			})
-		})
-	}
+	})
 }
 
 // rollBack has the broker come back with an older offset of a queue, and give it anew.
 func (c *course) rollBack() {
-	queues := c.queues()
-	q := queues[c.rnd.IntN(len(queues))]
+	q := c.Queue()
 
 	var old []consumer.Checkpoint
 
@@ -167,7 +128,7 @@ func (c *course) rollBack() {
 		return
 	}
 
-	to := old[c.rnd.IntN(len(old))]
+	to := old[c.Rnd.IntN(len(old))]
 	c.locked(func() { c.notef(place{q, anyOffset}, "", "the broker comes back with %s at %v", q, to) })
 	c.b.RollBack(c.group(), q, to)
 	_ = c.b.Reassign(c.group(), q, true) // nobody may own it just now

@@ -338,22 +338,21 @@ func (c *course) behind(standing map[pipeline.Queue]pipeline.Offset) []string {
 	return behind
 }
 
-// lost are the queues whose last owner has begun at their end and committed nothing, so that it does not repair what its broker
-// has forgotten since, or a second owner has moved back.
+// lost are the queues whose committed offsets may be behind after all: the broker has forgotten some when nobody was there to commit
+// them once more, or a second owner has moved them back.
 func (c *course) lost() map[pipeline.Queue]pipeline.Offset {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	lost := map[pipeline.Queue]pipeline.Offset{}
-
-	for q, t := range c.newest {
-		if _, committed := c.commits[t]; !committed && (c.crashes || !c.client.Orderly) {
-			lost[q] = c.highest[q]
-		}
+	if c.firm() {
+		return nil
 	}
 
-	return lost
+	return maps.Clone(c.highest)
 }
+
+// firm says that what was confirmed stays so: brokers forget nothing, and no queue has two owners.
+func (c *course) firm() bool { return !c.lies && !c.crashes && c.client.Orderly }
 
 // explain prints what the jobs say of themselves when a run does not come to its end.
 func (c *course) explain() {
@@ -369,7 +368,7 @@ func (c *course) explain() {
 // stopAll stops every process; what is finished needs no time.
 func (c *course) stopAll() {
 	for _, name := range slices.Sorted(maps.Keys(c.procs)) {
-		if r := c.stop(name, 10*time.Second); r != nil && r.UnfinishedCount > 0 {
+		if r := c.stop(name, 10*time.Second); c.firm() && r != nil && r.UnfinishedCount > 0 {
 			c.locked(func() { c.brokenf("drain: %s had nothing to do and has left %d messages", name, r.UnfinishedCount) })
 		}
 	}

@@ -47,12 +47,10 @@ type ledger struct {
 	// have a queue for a moment.
 	confirmed, highest map[pipeline.Queue]pipeline.Offset
 	revoked            map[tenure]bool
-	// newest are the last ownerships of the queues.
-	newest map[pipeline.Queue]tenure
-	over   bool
-	began  time.Time
-	trace  []string
-	broken []string
+	over               bool
+	began              time.Time
+	trace              []string
+	broken             []string
 }
 
 func newLedger(frail bool) *ledger {
@@ -62,7 +60,7 @@ func newLedger(frail bool) *ledger {
 		under: map[tenure]map[spot]bool{}, gave: map[tenure]map[spot]bool{}, running: map[*process]map[spot]bool{},
 		commits: map[tenure]consumer.Checkpoint{}, starts: map[tenure]consumer.Checkpoint{},
 		confirmed: map[pipeline.Queue]pipeline.Offset{}, highest: map[pipeline.Queue]pipeline.Offset{}, revoked: map[tenure]bool{},
-		sending: map[tenure]pipeline.Offset{}, newest: map[pipeline.Queue]tenure{},
+		sending: map[tenure]pipeline.Offset{},
 	}
 }
 
@@ -194,7 +192,7 @@ func (l *ledger) on(p *process, e actors.Event) {
 	switch e := e.(type) {
 	case *actors.QueueAssigned:
 		t := tenure{p, e.Queue, e.Epoch}
-		l.starts[t], l.newest[e.Queue] = p.answers[e.Queue], t
+		l.starts[t] = p.answers[e.Queue]
 		l.notef("%s: has %s in epoch %d from %d, done %d", p.name, e.Queue, e.Epoch, e.From, e.Done)
 
 		if e.From < p.asked[e.Queue] && !l.frail {

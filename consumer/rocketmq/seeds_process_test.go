@@ -210,6 +210,7 @@ func (c *course) jobOf(p *process) pipeline.Job {
 		Retry: pipeline.RetryPolicy{Attempts: seedAttempts, Delays: []time.Duration{time.Second}},
 		Channels: []pipeline.Channel{{
 			Name: "c", Lanes: c.lanes, Timeout: 3 * time.Second, Batch: c.batch, Stages: []pipeline.Stage{stage}, Sink: sink,
+			Breaker: pipeline.Breaker{Patience: time.Minute}, // so that a run comes to its end
 		}},
 	}
 }
