@@ -131,6 +131,7 @@ func (b *breaker) recordLocked(l *lane, stage int32, good int, bad failures) (ro
 	if b.open() {
 		if bad.err != nil {
 			b.last = bad.err
+			defer b.putOff(bad.err)
 		}
 
 		if bad.err == nil || good > 0 || b.prober != l {
@@ -239,9 +240,10 @@ func (b *breaker) heed(l *lane) {
 // trip opens the breaker. The caller holds mu.
 func (b *breaker) trip(stage int32, failed, seen int, err *pipeline.StageError) {
 	b.since, b.failed, b.seen, b.tried, b.last = b.ch.clock.now(), failed, seen, 0, err
-	b.prober = nil
+	b.prober, b.next = nil, 0
 	b.opened++
 	b.pause()
+	b.putOff(err)
 	b.stage.Store(stage)
 	b.mode.Store(breakerOpen)
 
@@ -253,7 +255,15 @@ func (b *breaker) trip(stage int32, failed, seen int, err *pipeline.StageError) 
 
 // pause lets a while pass until the next message is tried. The caller holds mu.
 func (b *breaker) pause() {
-	b.next = b.ch.clock.now() + int64(backoff(b.spec.Pause, b.spec.MaxPause, b.tried+1))
+	b.next = max(b.next, b.ch.clock.now()+int64(backoff(b.spec.Pause, b.spec.MaxPause, b.tried+1)))
+}
+
+// putOff lets the next message be tried no earlier than a failure asks for, since with nearly everything failing it speaks of
+// what is down; a message that asks for more than Patience speaks for itself. The caller holds mu.
+func (b *breaker) putOff(err *pipeline.StageError) {
+	if delay, marked := pipeline.RetryDelay(err); marked {
+		b.next = max(b.next, b.ch.clock.now()+int64(min(delay, b.spec.Patience)))
+	}
 }
 
 // dismiss ends the try of the prober and returns the lanes to wake. The caller holds mu.
