@@ -44,8 +44,8 @@ type Options struct {
 	// Accept are the statuses of answers. None: 2xx.
 	Accept []httpcall.Status `help:"Statuses of answers; 2xx when none is given." option:"accept"`
 	// Retry are the statuses that mean that it is to be asked again; all others reject, but for 404 and 410, for which there is
-	// Missing. None: 408, 425, 429, 5xx, and redirections, which are not followed.
-	Retry []httpcall.Status `help:"Statuses to ask again after; 408, 425, 429, 3xx, 5xx when none is given." option:"retry"`
+	// Missing. None: 401, 403, 407, 408, 425, 429, 5xx, and redirections, which are not followed.
+	Retry []httpcall.Status `help:"Statuses to ask again; 401, 403, 407, 408, 425, 429, 3xx, 5xx by default." option:"retry"`
 	// MaxAnswer is the longest answer, in bytes. The zero value is 1 MiB.
 	MaxAnswer plugins.Size `default:"1MiB" help:"The longest answer; a longer one rejects the message." option:"max_answer"`
 }
@@ -65,9 +65,9 @@ func Doc() plugins.Doc {
 	return plugins.Doc{
 		Summary: "Asks an HTTP server about each message and adds what it answers.",
 		Text: "An answer of 2xx is added to the message. 404, 410, an empty answer and one of which take gives nil mean that " +
-			"there is nothing for the message; missing says what becomes of it then. Otherwise 408, 425, 429 and 5xx try " +
-			"again; after a Retry-After no lane asks before the time that the server has named. All others reject the " +
-			"message, as does an answer that is no JSON where JSON is needed.\n\n" +
+			"there is nothing for the message; missing says what becomes of it then. Otherwise 401, 403, 407, 408, 425, " +
+			"429 and 5xx try again; after a Retry-After no lane asks before the time that the server has named. All others " +
+			"reject the message, as does an answer that is no JSON where JSON is needed.\n\n" +
 			"With a cache, an answer is used again for requests that are the same in everything, by all lanes of this " +
 			"process, and lanes that want the same at the same time wait for one request. A restart begins with an empty " +
 			"one.\n\n" +

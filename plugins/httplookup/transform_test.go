@@ -33,7 +33,7 @@ func TestALookupIsATransform(t *testing.T) {
 		case "/down":
 			w.WriteHeader(http.StatusBadGateway)
 		case "/denied":
-			w.WriteHeader(http.StatusForbidden)
+			w.WriteHeader(http.StatusUnauthorized)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -53,7 +53,7 @@ func TestALookupIsATransform(t *testing.T) {
 		pipelinetest.Case{Name: "no object", In: message("a", `[]`), Fails: pipeline.IsRejected},
 		pipelinetest.Case{Name: "an answer that is no JSON", In: message("broken", `{}`), Fails: pipeline.IsRejected},
 		pipelinetest.Case{Name: "no address", In: message("..", `{}`), Fails: pipeline.IsRejected},
-		pipelinetest.Case{Name: "a refusal", In: message("denied", `{}`), Fails: pipeline.IsRejected},
+		pipelinetest.Case{Name: "a token that has expired", In: message("denied", `{}`), Fails: again},
 		pipelinetest.Case{Name: "a server that is down", In: message("down", `{}`), Fails: again},
 	)
 }

@@ -31,9 +31,9 @@ type Options struct {
 	Timeout plugins.Duration `default:"10s" help:"How long a request with its answer may take." option:"timeout"`
 	// Accept are the statuses that mean that the messages are taken. None: 2xx.
 	Accept []httpcall.Status `help:"Statuses that mean taken; 2xx when none is given." option:"accept"`
-	// Retry are the statuses that mean that the messages are to be sent again; all others reject. None: 408, 425, 429, 5xx,
-	// and redirections, which are not followed.
-	Retry []httpcall.Status `help:"Statuses to try again after; 408, 425, 429, 3xx, 5xx when none is given." option:"retry"`
+	// Retry are the statuses that mean that the messages are to be sent again; all others reject. None: 401, 403, 407, 408,
+	// 425, 429, 5xx, and redirections, which are not followed.
+	Retry []httpcall.Status `help:"Statuses to try again; 401, 403, 407, 408, 425, 429, 3xx, 5xx by default." option:"retry"`
 	// Results is what an accepted answer says of each message, for servers that take a part of a request. None: it takes all.
 	Results expression.Expression `help:"What an accepted answer says of each message, an expression." option:"results"`
 	// MaxAnswer is how much of an answer Results may need. The zero value is 1 MiB.
@@ -45,7 +45,8 @@ func Doc() plugins.Doc {
 	return plugins.Doc{
 		Summary: "Sends messages to an HTTP server, one or a batch a request.",
 		Text: "An answer of 2xx means that the server has the messages. Otherwise 408, 425, 429 and 5xx try again, after the " +
-			"time that the server asks for in Retry-After, and the others reject the messages. Where the server refuses a " +
+			"time that the server asks for in Retry-After, and so do 401, 403 and 407, since a token that has expired is no " +
+			"fault of a message; the others reject the messages. Where the server refuses a " +
 			"batch with 400, 413 or 422 it is sent again in halves, so that only the message that is wrong is rejected.\n\n" +
 			"Values of messages can stand in the path, the query and the headers; only messages that agree in them share a " +
 			"request. One without such a value is rejected. In a URL values are escaped.\n\n" +

@@ -189,7 +189,9 @@ func TestARequestThatFailsFailsAllOfItsMessages(t *testing.T) {
 	}{
 		{500, nil, "again,again,again"},
 		{429, nil, "again,again,again"},
-		{403, nil, "never,never,never"},
+		{401, nil, "again,again,again"},
+		{403, nil, "again,again,again"},
+		{404, nil, "never,never,never"},
 		{422, map[string]any{"retry": []any{422}}, "again,again,again"}, // the option says that no message is at fault
 	} {
 		for _, batch := range []string{"array", "lines"} {

@@ -187,7 +187,9 @@ func (c *Client) Retries(status int) bool {
 	}
 
 	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		// Who we are is no fault of a message: a token has expired, or a right is missing.
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
 		return true
 	default:
 		return status < 400 || status >= 500

@@ -82,7 +82,10 @@ func TestTheStatusSaysWhatBecomesOfAMessage(t *testing.T) {
 		{httpcall.Config{}, 204, ok},
 		{httpcall.Config{}, 302, again},
 		{httpcall.Config{}, 400, never},
+		{httpcall.Config{}, 401, again},
+		{httpcall.Config{}, 403, again},
 		{httpcall.Config{}, 404, never},
+		{httpcall.Config{}, 407, again},
 		{httpcall.Config{}, 408, again},
 		{httpcall.Config{}, 425, again},
 		{httpcall.Config{}, 429, again},
@@ -96,6 +99,7 @@ func TestTheStatusSaysWhatBecomesOfAMessage(t *testing.T) {
 		{chosen, 302, again},
 		{chosen, 500, never},
 		{chosen, 429, never},
+		{chosen, 403, never},
 	} {
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status) })
 		_, err := get(t.Context(), client(t, c.config), url)

@@ -23,7 +23,7 @@ type Config struct {
 	// Headers go with every request.
 	Headers map[string]string
 	// Accept are the statuses of success, nil for 2xx. Retry are those of which the next attempt may come out better, nil
-	// for 408, 425, 429, 5xx and redirections, which are not followed. All others reject.
+	// for 401, 403, 407, 408, 425, 429, 5xx and redirections, which are not followed. All others reject.
 	Accept, Retry []Status
 	Auth          Auth
 	TLS           trust.TLS
