@@ -72,6 +72,7 @@ func TestToolsOfRocketMQSeeTheJob(t *testing.T) {
 		"Same subscription in the same group", "Rebalance OK", "commitOffset=7",
 		"UNIQ_KEY="+buried.MessageID, "DLQ_ORIGIN_TOPIC="+topic, "RETRY_TOPIC="+topic)
 
+	offsetsAreTold(t, b, cluster, id)
 	c.healed.Store(true)
 	letterIsTakenAgain(t, cluster, c, alive, id, buried.MessageID)
 
@@ -83,6 +84,26 @@ func TestToolsOfRocketMQSeeTheJob(t *testing.T) {
 
 	after := cluster.Java(t, "rocketmqtest/testdata/Admin.java", "consumerProgress -g "+group)
 	shows(t, after, "Diff Total: 0")
+}
+
+// offsetsAreTold has the broker ask the job's member how far it is, which consoles do by a request that mqadmin has no command for.
+func offsetsAreTold(t *testing.T, b *bus, cluster *rocketmqtest.Cluster, member string) {
+	t.Helper()
+
+	const askStatus = 223
+
+	answer, err := b.client.Call(t.Context(), cluster.Brokers[0].Addr, &remoting.Command{
+		Code: askStatus, Ext: map[string]string{"group": "citizens", "topic": "city", "clientAddr": ""},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, want := range []string{member, `"topic":"city"`, "}:7"} {
+		if !strings.Contains(string(answer.Body), want) {
+			t.Errorf("the members' offsets are %s, without %q", answer.Body, want)
+		}
+	}
 }
 
 // letterIsTakenAgain has the tools find a dead letter, and what it is a copy of, by the ids that were printed of it, and send it

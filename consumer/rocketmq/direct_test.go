@@ -16,6 +16,13 @@ import (
 func (w *world) hand(raw []byte) string {
 	w.Helper()
 
+	return w.relayed(remoting.ConsumeDirectly, raw)
+}
+
+// relayed has the broker ask the only member of the group something.
+func (w *world) relayed(code int, body []byte) string {
+	w.Helper()
+
 	list, err := w.client.Call(w.Context(), w.fake.Brokers[0].Addr, &remoting.Command{
 		Code: remoting.GetConsumerList, Ext: map[string]string{"consumerGroup": group},
 	})
@@ -32,7 +39,7 @@ func (w *world) hand(raw []byte) string {
 	}
 
 	answer, err := w.client.Call(w.Context(), w.fake.Brokers[0].Addr, &remoting.Command{
-		Code: remoting.ConsumeDirectly, Body: raw,
+		Code: code, Body: body,
 		Ext: map[string]string{"consumerGroup": group, "clientId": members.IDs[0], "msgId": "x", "brokerName": "b0"},
 	})
 	if err != nil {

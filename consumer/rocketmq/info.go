@@ -75,3 +75,23 @@ func (m *member) queueInfo(l *lease) queueInfo {
 
 	return info
 }
+
+// offsetTable is how far the member is in its queues of a topic, as consoles ask for it, in the same dialect. A queue that has
+// not been pulled yet is not in it.
+func (m *member) offsetTable(topic string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	var queues []string
+
+	for q, l := range m.leases {
+		if q.Topic == topic && l.progress.pulledAt.Load() > 0 {
+			queues = append(queues, fmt.Sprintf("%s:%d",
+				encode(javaQueue{Broker: q.Broker, Queue: q.ID, Topic: m.wire(q.Topic)}), l.progress.committed.Load()))
+		}
+	}
+
+	slices.Sort(queues)
+
+	return fmt.Appendf(nil, `{"messageQueueTable":{%s}}`, strings.Join(queues, ","))
+}

@@ -34,12 +34,17 @@ type lease struct {
 }
 
 // progress is what administrators may ask about a queue: when it was pulled last, in milliseconds, and from where on it is to be
-// pulled next; when something was committed last under the lease, and what. It is safe for concurrent use.
+// pulled next; when something was committed last under the lease, and what, which before that is where it began. It is safe for
+// concurrent use.
 type progress struct {
 	pulledAt, next, committedAt, committed atomic.Int64
 }
 
-func (p *progress) pulls() { p.pulledAt.Store(time.Now().UnixMilli()) }
+func (p *progress) pulls(from pipeline.Offset) {
+	if p.pulledAt.Swap(time.Now().UnixMilli()) == 0 {
+		p.committed.CompareAndSwap(0, int64(from))
+	}
+}
 
 func (p *progress) commits(next pipeline.Offset) {
 	p.committed.Store(int64(next))

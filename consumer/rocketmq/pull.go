@@ -133,7 +133,7 @@ func (m *member) Pull(
 	under, done := held.during(ctx)
 	defer done()
 
-	held.progress.pulls()
+	held.progress.pulls(from)
 
 	p, err := m.pull(under, l.Queue, held.suggested.Load(), pullWish{
 		from: from, messages: limit.Messages, filter: m.options.Filters[l.Queue.Topic], hold: m.options.HoldPull,

@@ -30,6 +30,8 @@ func (m *member) answer(ctx context.Context, _ string, request *remoting.Command
 		return &remoting.Command{}
 	case request.Code == remoting.GetRunningInfo && request.Ext[fieldGroup] == m.wire(m.group):
 		return &remoting.Command{Body: m.runningInfo()}
+	case request.Code == remoting.GetClientStatus && request.Ext["group"] == m.wire(m.group):
+		return &remoting.Command{Body: m.offsetTable(m.name(request.Ext["topic"]))}
 	case request.Code == remoting.ConsumeDirectly && request.Ext[fieldGroup] == m.wire(m.group):
 		return m.direct(ctx, request)
 	default:
