@@ -225,21 +225,30 @@ func (a *act) balances(most int) {
 		}
 	}
 
-	for topic, queues := range map[string]int{a.name: a.queues, consumer.RetryTopic(a.name): 1} {
-		for id := range queues {
-			if end, stored := a.ask(remoting.GetMaxOffset, topic, id), a.ask(remoting.QueryConsumerOffset, topic, id); end != stored {
-				a.Errorf("%s/%d ends at %s, and committed is %s", topic, id, end, stored)
+	for _, broker := range a.cluster.Brokers {
+		for topic, queues := range map[string]int{a.name: a.queues, consumer.RetryTopic(a.name): 1} {
+			for id := range queues {
+				end := a.askAt(broker, remoting.GetMaxOffset, topic, id)
+				if stored := a.askAt(broker, remoting.QueryConsumerOffset, topic, id); end != stored {
+					a.Errorf("%s/%d at %s ends at %s, and committed is %s", topic, id, broker.Name, end, stored)
+				}
 			}
 		}
 	}
 }
 
-// ask returns an offset of the group in a queue of a topic.
+// ask returns an offset of the group in a queue at the first broker.
 func (a *act) ask(code int, topic string, id int) string {
 	a.Helper()
 
-	answer, err := a.client.Call(a.Context(), a.cluster.Brokers[0].Addr, &remoting.Command{Code: code, Ext: map[string]string{
-		"topic": topic, "queueId": strconv.Itoa(id), "consumerGroup": a.name,
+	return a.askAt(a.cluster.Brokers[0], code, topic, id)
+}
+
+func (a *act) askAt(broker *rocketmqtest.Broker, code int, topic string, id int) string {
+	a.Helper()
+
+	answer, err := a.client.Call(a.Context(), broker.Addr, &remoting.Command{Code: code, Ext: map[string]string{
+		"topic": a.space.Wrap(topic), "queueId": strconv.Itoa(id), "consumerGroup": a.space.Wrap(a.name),
 	}}, remoting.QueryNotFound)
 	if err != nil {
 		a.Fatal(err)

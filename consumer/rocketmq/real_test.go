@@ -66,7 +66,7 @@ func createTopic(t *testing.T, cluster *rocketmqtest.Cluster, b *bus, topic stri
 
 	for _, broker := range cluster.Brokers {
 		if _, err := b.client.Call(t.Context(), broker.Addr, &remoting.Command{Code: remoting.UpdateTopic, Ext: map[string]string{
-			"topic": topic, "defaultTopic": "TBW102", "readQueueNums": n, "writeQueueNums": n, "perm": "6",
+			"topic": b.space.Wrap(topic), "defaultTopic": "TBW102", "readQueueNums": n, "writeQueueNums": n, "perm": "6",
 			"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
 		}}); err != nil {
 			t.Fatal(err)
