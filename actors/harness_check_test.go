@@ -3,7 +3,6 @@ package actors
 import (
 	"time"
 
-	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/consumertest"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -95,7 +94,7 @@ func (w *world) checkLastWrites() {
 	for s, writes := range w.lastWrite {
 		for o, n := range writes {
 			for other, m := range writes {
-				if o < other && n > m && w.stays(s.lease, o) && w.stays(s.lease, other) {
+				if o < other && n > m && w.stays(s, o) && w.stays(s, other) {
 					w.breachf("I7", "%s: offset %d of key %q was written after %d (%v)", w.spec.site(s.channel, s.stage), o, s.key, other, s.lease)
 				}
 			}
@@ -103,9 +102,10 @@ func (w *world) checkLastWrites() {
 	}
 }
 
-// stays says whether an attempt is complete for good: the owner has committed it, and has not handed it back.
-func (w *world) stays(l consumer.Lease, o pipeline.Offset) bool {
-	back := attempt{place: place{reader: reader{queue: l.Queue}, offset: o}, epoch: l.Epoch} // members of a broadcast return nothing
+// stays says whether an attempt is complete for good: the owner has committed it, and has neither handed it back nor dropped it.
+func (w *world) stays(s orderSlot, o pipeline.Offset) bool {
+	l := s.lease
+	back := attempt{place: w.placeOf(s.member, l.Queue, o), epoch: l.Epoch}
 
 	return w.commits[l].Finished(o) && w.complete[l][o] && !w.returned[back]
 }

@@ -382,7 +382,7 @@ func (w *world) wrote(channel int, m *pipeline.Message, of []ref) {
 	defer w.mu.Unlock()
 
 	for _, r := range of {
-		s := orderSlot{channel: channel, stage: endOf, key: w.orderKey(channel, m.Key), lease: r.lease()}
+		s := orderSlot{channel: channel, stage: endOf, member: r.member, key: w.orderKey(channel, m.Key), lease: r.lease()}
 		if w.lastWrite[s] == nil {
 			w.lastWrite[s] = make(map[pipeline.Offset]int)
 		}

@@ -123,7 +123,7 @@ type leaf struct {
 // orderSlot is what an ordered channel keeps in order, at one of its stages, under one ownership.
 type orderSlot struct {
 	channel, stage int
-	key            string
+	member, key    string
 	lease          consumer.Lease
 }
 
@@ -265,7 +265,9 @@ func (w *world) begin(ctx context.Context, p *proc, channel, stage int, key stri
 	}
 
 	if w.spec.channels[channel].order != pipeline.OrderNone && stage < endOf && !c.hung {
-		w.checkOrder(orderSlot{channel: channel, stage: stage, key: w.orderKey(channel, key), lease: of[0].lease()}, of[0])
+		w.checkOrder(orderSlot{
+			channel: channel, stage: stage, member: of[0].member, key: w.orderKey(channel, key), lease: of[0].lease(),
+		}, of[0])
 	}
 
 	for _, r := range of {
