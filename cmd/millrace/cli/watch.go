@@ -197,10 +197,10 @@ func (s *session) finish(ctx context.Context, why ending) error {
 	}
 
 	switch {
+	case atOnce:
+		return &codeError{code: ExitInterrupted, err: errors.Join(errs...)}
 	case len(errs) > 0:
 		return errors.Join(errs...)
-	case atOnce:
-		return &codeError{code: ExitInterrupted}
 	case unfinished > 0:
 		return &codeError{code: ExitUnfinished}
 	default:

@@ -50,6 +50,8 @@ type world struct {
 	broker string
 	// variables are those of the environment, beside PASSWORD.
 	variables map[string]string
+	// plugins are those of the test, beside the standard ones.
+	plugins func(*plugins.Registry) error
 }
 
 func setup(t *testing.T) *world {
@@ -125,6 +127,10 @@ func (w *world) command(in io.Reader, out, errs io.Writer, interrupts <-chan os.
 		}
 
 		return lookup(name)
+	}
+
+	if w.plugins != nil {
+		c.Register = append(c.Register, w.plugins)
 	}
 
 	return c
