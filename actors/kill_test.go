@@ -113,12 +113,12 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 			t.Fatalf("life %d was stopped and is not clean", len(lives))
 		}
 
+		lives = append(lives, l)
+
 		if !l.clean {
 			killed++
+			actors.TellProgress("kills", killed, kills)
 		}
-
-		lives = append(lives, l)
-		actors.TellProgress("kills", killed, kills)
 	}
 
 	last := child(t, dir, len(lives))

@@ -92,8 +92,10 @@ type lane struct {
 	batch   []*pipeline.Message
 	spread  spread
 	report  *report
-	counts  LaneCounts
-	timer   *time.Timer
+	// toldAt is when the last call began after which the tracker was told, by the clock.
+	toldAt int64
+	counts LaneCounts
+	timer  *time.Timer
 	// idle: the lane is on its inbox's list of idle lanes. Guarded by the inbox.
 	idle bool
 	// waits is the lane's place among those that wait for the breaker.

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/pipeline"
 )
@@ -70,8 +71,17 @@ func (l *lane) dropStale() {
 	l.waiting = l.pending
 }
 
+// reportEvery is how long what is finished is kept back at most between two calls of a sink that takes few messages at once: a
+// report costs as much as some messages do. Batches from reportBatch on are reported each. Both are guesses.
+const (
+	reportEvery = time.Millisecond
+	reportBatch = 16
+)
+
 // tell sends the tracker what is finished and shows the counts.
 func (l *lane) tell() {
+	l.toldAt = l.begun.Load()
+
 	if !l.report.empty() {
 		r := l.report
 		l.report = newReport()
@@ -115,9 +125,14 @@ func (l *lane) handOn() bool {
 	l.sinking, l.waiting, l.waitingSince = n, l.pending, l.pendingSince
 	l.mu.Unlock()
 
+	now := l.ch.clock.now()
+	if n >= reportBatch || now-l.toldAt >= int64(reportEvery) {
+		l.tell() // or a call that hangs would keep back what is finished
+	}
+
 	l.outs = l.outs[:0]
 	call := l.call.Load()
-	l.begin(l.ch.clock.now())
+	l.begin(now)
 
 	l.word.enter()
 	err := pipeline.Guard(l.ch.spec.Name, l.ch.stageName(l.ch.endStage()), func() error {

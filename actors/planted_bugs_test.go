@@ -112,8 +112,8 @@ func plantedElsewhere() []plantedBug {
 		},
 		{
 			name: "checkpoint newer than the sink", rules: []string{"I2"}, file: "laneend.go",
-			was: "	l.outs = l.outs[:0]\n	call := l.call.Load()\n	l.begin(l.ch.clock.now())\n",
-			now: "	l.outs = l.outs[:0]\n	call := l.call.Load()\n	l.begin(l.ch.clock.now())\n" +
+			was: "	l.outs = l.outs[:0]\n	call := l.call.Load()\n	l.begin(now)\n",
+			now: "	l.outs = l.outs[:0]\n	call := l.call.Load()\n	l.begin(now)\n" +
 				"	if PLANTED && l.gather == nil { batch := slices.Clone(l.batch); l.settleBatch(n, nil); l.tell(); " +
 				"_ = pipeline.Guard(\"\", \"\", func() error { return l.ch.spec.Sink.Write(call, batch) }); return true }\n",
 		},
