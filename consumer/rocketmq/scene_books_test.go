@@ -13,9 +13,12 @@ import (
 	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 )
 
-// balances says what was done again, and holds that against the bounds.
-func (s *scene) balances() {
+// balances says what was done again, and holds that against the bounds. It returns how much no death of a member and no crash of
+// the broker explains.
+func (s *scene) balances() int {
 	s.Helper()
+
+	const changes = "a change of members"
 
 	books := s.read()
 	repeats := map[string]int{}
@@ -29,10 +32,10 @@ func (s *scene) balances() {
 			switch {
 			case first.by.held[queue] && again.at >= first.by.endedAt:
 				after[first.by]++
-			case again.at >= s.crashed.UnixMilli():
+			case !s.crashed.IsZero() && again.at >= s.crashed.UnixMilli():
 				repeats["the broker's crash"]++
 			default:
-				repeats["a change of members"]++
+				repeats[changes]++
 			}
 		}
 	}
@@ -44,6 +47,8 @@ func (s *scene) balances() {
 	if end := s.ask(remoting.GetMaxOffset, consumer.DeadLetterTopic(sceneGroup), 0); cmp.Compare(end, "0") <= 0 {
 		s.Errorf("the dead letters end at %s", end)
 	}
+
+	return repeats[changes]
 }
 
 // boundsHold fails the test where more was done again after the end of a member than its end may cost.

@@ -25,6 +25,8 @@ const (
 	sceneServer = "MILLRACE_SCENE_SERVER"
 	sceneLedger = "MILLRACE_SCENE_LEDGER"
 	sceneVolume = "MILLRACE_SCENE_VOLUME"
+	// sceneOrderly has it lock its queues.
+	sceneOrderly = "MILLRACE_SCENE_ORDERLY"
 )
 
 const (
@@ -128,6 +130,7 @@ func TestSceneChild(t *testing.T) {
 
 	broker, err := rocketmq.Open(rocketmq.Options{
 		NameServers: []string{server}, DelayLevels: realLevels(), DialTimeout: loaded, OffsetDir: volume,
+		Orderly: os.Getenv(sceneOrderly) != "",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,10 @@ func (s *scene) starts() *sceneMember {
 	m.process = exec.CommandContext(s.Context(), os.Args[0], "-test.run=^TestSceneChild$", "-test.timeout=10m")
 	m.process.Env = append(os.Environ(), sceneServer+"="+s.cluster.NameServer,
 		sceneLedger+"="+filepath.Join(s.dir, fmt.Sprintf("ledger-%d", m.number)))
+	if s.orderly {
+		m.process.Env = append(m.process.Env, sceneOrderly+"=1")
+	}
+
 	m.process.Stderr = os.Stderr
 
 	out, err := m.process.StdoutPipe()

@@ -39,7 +39,7 @@ func TestKilledMembersLoseNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 
-	s := newScene(t)
+	s := newScene(t, rocketmqtest.Options{})
 	s.rnd = rand.New(rand.NewPCG(seed, 0))
 
 	for range 4 {
@@ -76,6 +76,42 @@ func TestKilledMembersLoseNothing(t *testing.T) {
 	s.balances()
 }
 
+// Members that lock their queues: those of one that is killed stay locked until the broker forgets that, which takes it a minute, and
+// less here. Nobody works on them meanwhile, and nothing is lost.
+func TestKilledMembersWithLocksLoseNothing(t *testing.T) {
+	t.Parallel()
+
+	const lock = 25 * time.Second // members renew theirs every 20 s
+
+	s := newScene(t, rocketmqtest.Options{
+		JVM: []string{fmt.Sprintf("-Drocketmq.broker.rebalance.lockMaxLiveTime=%d", lock.Milliseconds())},
+	})
+	s.orderly = true
+
+	for range 2 {
+		s.starts()
+	}
+
+	s.until("all queues have an owner", func() bool { return len(s.owners()) == sceneQueues+1 })
+
+	stop := s.publishes()
+
+	defer stop()
+	s.pause(2 * time.Second)
+
+	if took := s.ends(s.members[0], syscall.SIGKILL); took < lock/2 {
+		t.Errorf("queues that were locked for %v changed hands after %v", lock, took)
+	}
+
+	s.pause(time.Second)
+	stop()
+	s.finish()
+
+	if again := s.balances(); again > 0 {
+		t.Errorf("%d messages were done again without a death", again)
+	}
+}
+
 const sceneQueues = 8
 
 // numberFrom returns a number from the environment, which `make soak` raises, or what is enough for every day.
@@ -107,14 +143,15 @@ type scene struct {
 	owner   map[string]*sceneMember // by queue
 	crashed time.Time               // when the broker was killed
 	rnd     *rand.Rand
+	orderly bool
 	// published are the bodies that the broker has acknowledged; they belong to the publisher until it has stopped.
 	published []string
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, o rocketmqtest.Options) *scene {
 	t.Helper()
 
-	cluster := rocketmqtest.Start(t, rocketmqtest.Options{})
+	cluster := rocketmqtest.Start(t, o)
 	b := openBus(t, rocketmq.Options{NameServers: []string{cluster.NameServer}, CallTimeout: loaded, DialTimeout: loaded})
 	createTopic(t, cluster, b, sceneTopic, sceneQueues)
 
@@ -197,7 +234,7 @@ func (s *scene) hear(w sceneWord) {
 }
 
 // ends a member by a signal and measures how long its queues wait for somebody else.
-func (s *scene) ends(m *sceneMember, sig syscall.Signal) {
+func (s *scene) ends(m *sceneMember, sig syscall.Signal) time.Duration {
 	s.Helper()
 
 	m.held, m.ended, m.killed = s.heldBy(m), true, sig == syscall.SIGKILL
@@ -210,8 +247,11 @@ func (s *scene) ends(m *sceneMember, sig syscall.Signal) {
 	m.exits(s.T)
 	m.endedAt = time.Now().UnixMilli()
 	s.until("the queues of a member that has ended have an owner", func() bool { return len(s.owners()) == sceneQueues+1 })
-	s.Logf("member %d, which had %d queues, ended by %v: they have owners after %v",
-		m.number, len(m.held), sig, time.Since(began).Round(time.Millisecond))
+
+	took := time.Since(began)
+	s.Logf("member %d, which had %d queues, ended by %v: they have owners after %v", m.number, len(m.held), sig, took.Round(time.Millisecond))
+
+	return took
 }
 
 // outage has the name server away for a while, in which work must go on.
