@@ -60,7 +60,11 @@ export function confirm({ title, text, fields = [], action, danger = false, prep
   dialog.replaceChildren(form);
   dialog.showModal();
   (rows.length ? [...inputs.values()][0] : no).focus();
-  prepare?.().then(say, (error) => say(error.message));
+
+  if (prepare) {
+    say("Counting …"); // it has the place of the answer, or the buttons would move away below a finger
+    prepare().then(say, (error) => say(error.message));
+  }
 }
 
 const valueOf = (input) => (input.type === "checkbox" ? input.checked : input.value.trim());
