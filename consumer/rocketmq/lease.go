@@ -19,6 +19,8 @@ type lease struct {
 
 	// suggested is the id of the broker's server that the last answer suggested for reading.
 	suggested atomic.Int64
+	// reading is what lies ready for the next pull; nil while somebody pulls, or when nothing does.
+	reading atomic.Pointer[reading]
 
 	ctx context.Context //nolint:containedctx // ends with the lease; its cause says why
 	end context.CancelCauseFunc

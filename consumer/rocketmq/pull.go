@@ -130,51 +130,59 @@ func (m *member) Pull(
 		return consumer.Batch{}, err
 	}
 
-	under, done := held.during(ctx)
-	defer done()
-
+	r := held.at(from)
 	held.progress.pulls(from)
 
-	p, err := m.pull(under, l.Queue, held.suggested.Load(), pullWish{
-		from: from, messages: limit.Messages, filter: m.options.Filters[l.Queue.Topic], hold: m.options.HoldPull,
-	})
-	if err != nil {
-		return consumer.Batch{}, held.blame(ctx, err)
-	}
-
-	held.suggested.Store(p.suggested)
+	p, err := m.obtain(ctx, held, r, from, limit)
 
 	switch {
+	case err != nil:
+		r.stop()
+
+		return consumer.Batch{}, held.blame(ctx, err)
 	case held.over() != nil:
 		return consumer.Batch{}, held.over()
-	case p.moved && p.status == statusReset && p.next == from:
-		return consumer.Batch{Next: from, End: max(from, p.end)}, nil // it has begun again there already
 	case p.moved && p.status == statusReset:
-		return consumer.Batch{}, m.followReset(ctx, held, p.next)
+		return consumer.Batch{Next: from, End: max(from, p.end)}, nil // it has begun again there already
 	case p.moved:
 		return consumer.Batch{}, &consumer.OutOfRangeError{Queue: l.Queue, From: from, First: p.first, End: p.end}
 	}
 
-	b, err := m.batch(held, from, limit, p)
-	if err == nil {
-		held.progress.next.Store(int64(b.Next))
+	if r.answers == nil && p.more(from) {
+		r.answers, r.cancel = m.readAhead(held, p.next, max(limit.Messages, aheadMessages))
 	}
 
-	return b, err
+	b, more, err := m.batch(held, from, limit, p)
+	if err != nil {
+		r.stop()
+
+		return consumer.Batch{}, err
+	}
+
+	r.at, r.rest = b.Next, nil
+	if more {
+		r.rest = &p
+	}
+
+	held.leave(r)
+	held.progress.next.Store(int64(b.Next))
+
+	return b, nil
 }
 
-// batch reads the messages of an answer. They share memory, as their bodies do.
-func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, p pulled) (consumer.Batch, error) {
+// batch reads the messages of an answer, and reports whether there was no room for all. They share memory, as their bodies do.
+func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, p pulled) (b consumer.Batch, more bool, err error) {
 	var (
 		count  = min(record.Count(p.body), limit.Messages)
-		b      = consumer.Batch{Next: max(p.next, from), End: p.end, Messages: make([]*pipeline.Message, 0, count)}
 		free   []pipeline.Message
 		wanted = m.options.Filters[held.Queue.Topic].tags()
 		room   = limit.Bytes
 		next   = from // behind what has been read
 	)
 
-	more, err := m.broker.decoder.Each(p.body, int64(from), func(r *record.Record) bool {
+	b = consumer.Batch{Next: max(p.next, from), End: p.end, Messages: make([]*pipeline.Message, 0, count)}
+
+	more, err = m.broker.decoder.Each(p.body, int64(from), func(r *record.Record) bool {
 		if len(free) == 0 {
 			free = make([]pipeline.Message, count)
 		}
@@ -200,7 +208,7 @@ func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, 
 		return true
 	})
 	if err != nil && next == from {
-		return consumer.Batch{}, damaged(held.Queue, from, err)
+		return consumer.Batch{}, false, damaged(held.Queue, from, err)
 	}
 
 	if err != nil || more { // what has been read comes first
@@ -209,7 +217,7 @@ func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, 
 
 	b.End = max(b.End, b.Next)
 
-	return b, nil
+	return b, more, nil
 }
 
 // damaged returns the error of a record that cannot be read, which is the one at an offset unless it says where it is.

@@ -43,7 +43,7 @@ func TestMessagesShareAllocations(t *testing.T) {
 		m, held, p := answered(t, more)
 
 		allocs := testing.AllocsPerRun(100, func() {
-			if b, err := m.batch(held, 0, consumer.Limit{Messages: 256, Bytes: 1 << 20}, p); err != nil || len(b.Messages) != 32 {
+			if b, _, err := m.batch(held, 0, consumer.Limit{Messages: 256, Bytes: 1 << 20}, p); err != nil || len(b.Messages) != 32 {
 				t.Errorf("%d messages, %v", len(b.Messages), err)
 			}
 		})
@@ -63,7 +63,7 @@ func BenchmarkBatch(b *testing.B) {
 			b.SetBytes(int64(len(p.body)))
 
 			for b.Loop() {
-				if _, err := m.batch(held, 0, consumer.Limit{Messages: 256, Bytes: 1 << 20}, p); err != nil {
+				if _, _, err := m.batch(held, 0, consumer.Limit{Messages: 256, Bytes: 1 << 20}, p); err != nil {
 					b.Fatal(err)
 				}
 			}

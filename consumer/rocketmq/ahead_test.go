@@ -1,0 +1,148 @@
+package rocketmq_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/consumer"
+	"github.com/millrace/millrace/consumer/rocketmq"
+	"github.com/millrace/millrace/consumer/rocketmq/rocketmqfake"
+	"github.com/millrace/millrace/pipeline"
+)
+
+// numbered is a member with a queue of messages whose bodies are their offsets.
+func numbered(w *world, n int) (*reader, consumer.Lease) {
+	w.Helper()
+
+	for i := range n {
+		w.publish(strconv.Itoa(i))
+	}
+
+	r := w.join(consumer.Subscription{})
+
+	return r, r.owned(first())
+}
+
+// pulls checks that a pull of at most some messages gives as many, and returns where the next begins.
+func (r *reader) pulls(l consumer.Lease, from pipeline.Offset, most, want int) pipeline.Offset {
+	r.Helper()
+
+	b, err := r.Pull(r.Context(), l, from, consumer.Limit{Messages: most, Bytes: 1 << 20})
+	if err != nil || len(b.Messages) != want || b.Next != from+pipeline.Offset(want) {
+		r.Fatalf("a pull at %d: %d messages, next %d, %v; want %d", from, len(b.Messages), b.Next, err, want)
+	}
+
+	for i, m := range b.Messages {
+		if at := from + pipeline.Offset(i); m.Origin.Offset != at || string(m.Body) != strconv.Itoa(int(at)) {
+			r.Fatalf("message %d of a pull at %d is %q of offset %d", i, from, m.Body, m.Origin.Offset)
+		}
+	}
+
+	return b.Next
+}
+
+func TestTheNextAnswerIsAskedForAhead(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := numbered(w, 200)
+		next := r.pulls(l, 0, 32, 32)
+
+		synctest.Wait()
+		w.fake.Fault(rocketmqfake.Faults{Broken: 1})
+
+		for range 3 { // what has come already is handed on in as many parts as there is room for
+			next = r.pulls(l, next, 10, 10)
+		}
+
+		next = r.pulls(l, next, 10, 2)
+
+		if b, err := r.Pull(w.Context(), l, next, some()); err == nil {
+			w.Errorf("without a broker came %d messages more, from %d", len(b.Messages), next)
+		}
+
+		w.fake.Fault(rocketmqfake.Faults{})
+		<-time.After(time.Minute) // it is tried again
+		r.pulls(l, next, 32, 32)
+		synctest.Wait()
+		r.pulls(l, 5, 32, 32) // elsewhere, as a seek does
+		r.pulls(l, 37, 4, 4)
+		r.pulls(l, 190, 32, 10)
+		w.publish("200")
+		r.pulls(l, 200, 32, 1)
+	})
+}
+
+// A message of its own size is read whatever the room is, one at a time, and the others wait in the answer.
+func TestAnAnswerIsReadInPartsByBytesToo(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := numbered(w, 5)
+
+		for at := range pipeline.Offset(5) {
+			b, err := r.Pull(w.Context(), l, at, consumer.Limit{Messages: 32, Bytes: 1})
+			if err != nil || len(b.Messages) != 1 || b.Next != at+1 || b.End != 5 {
+				w.Fatalf("at %d: %+v, %v", at, b, err)
+			}
+
+			w.fake.Fault(rocketmqfake.Faults{Broken: 1}) // the first answer had all
+		}
+	})
+}
+
+func TestResetIsMetAhead(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := numbered(w, 100)
+		next := r.pulls(l, 0, 32, 32)
+
+		if err := r.Commit(w.Context(), l, consumer.Checkpoint{Next: next}); err != nil {
+			w.Fatal(err)
+		}
+
+		synctest.Wait()
+		w.reset("2")
+		r.pulls(l, next, 32, 32) // it was there before
+
+		// Nobody pulls any more, and still the queue is given back.
+		before := l
+		r.next()
+
+		if l = r.owned(first()); l == before || !l.Reset {
+			w.Fatalf("the lease is %+v, and was %+v", l, before)
+		}
+
+		if _, err := r.Pull(w.Context(), before, 64, some()); !errors.Is(err, consumer.ErrNotOwner) {
+			w.Errorf("a pull of before: %v", err)
+		}
+
+		if stored := r.storedOffset(); stored != "2" {
+			w.Errorf("stored is %s", stored)
+		}
+
+		r.pulls(l, 2, 32, 32)
+	})
+}
+
+// What is asked for ahead ends with the membership.
+func TestLeavingEndsWhatIsAskedForAhead(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		r, l := numbered(w, 100)
+		r.pulls(l, 0, 32, 32)
+
+		if err := r.Leave(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+
+		if _, err := r.Pull(w.Context(), l, 32, some()); !errors.Is(err, consumer.ErrLeft) {
+			w.Errorf("a pull after leaving: %v", err)
+		}
+	})
+}
