@@ -15,7 +15,8 @@ const aheadMessages = 32
 type reading struct {
 	at   pipeline.Offset // where the next message is from; a reader at any other offset begins anew
 	rest *pulled         // nil when the last answer has been read to its end
-	// answers has those that are asked for ahead, one at a time, and is closed behind the last; nil when none are. cancel ends them.
+	// answers has those that are asked for ahead, one at a time, and is closed behind the last; nil when none are. Whoever is
+	// through with them cancels them.
 	answers <-chan obtained
 	cancel  context.CancelFunc
 }
@@ -54,7 +55,9 @@ func (l *lease) leave(r *reading) {
 }
 
 // obtain returns the answer to a pull, from what lies ready or from the broker.
-func (m *member) obtain(ctx context.Context, held *lease, r *reading, from pipeline.Offset, limit consumer.Limit) (pulled, error) {
+func (m *member) obtain(
+	ctx context.Context, held *lease, r *reading, from pipeline.Offset, limit consumer.Limit,
+) (pulled, error) {
 	if r.rest != nil {
 		return *r.rest, nil
 	}
@@ -66,7 +69,7 @@ func (m *member) obtain(ctx context.Context, held *lease, r *reading, from pipel
 				return a.pulled, a.err
 			}
 		case <-ctx.Done():
-			return pulled{}, ctx.Err() //nolint:wrapcheck // the caller's own
+			return pulled{}, ctx.Err()
 		case <-held.ctx.Done():
 			return pulled{}, held.over()
 		}

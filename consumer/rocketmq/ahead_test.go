@@ -22,8 +22,9 @@ func numbered(w *world, n int) (*reader, consumer.Lease) {
 	}
 
 	r := w.join(consumer.Subscription{})
+	l := r.owned(first())
 
-	return r, r.owned(first())
+	return r, l
 }
 
 // pulls checks that a pull of at most some messages gives as many, and returns where the next begins.

@@ -149,6 +149,7 @@ func (m *member) Pull(
 	}
 
 	if r.answers == nil && p.more(from) {
+		//nolint:contextcheck // it outlasts the pull
 		r.answers, r.cancel = m.readAhead(held, p.next, max(limit.Messages, aheadMessages))
 	}
 
@@ -171,7 +172,9 @@ func (m *member) Pull(
 }
 
 // batch reads the messages of an answer, and reports whether there was no room for all. They share memory, as their bodies do.
-func (m *member) batch(held *lease, from pipeline.Offset, limit consumer.Limit, p pulled) (b consumer.Batch, more bool, err error) {
+func (m *member) batch(
+	held *lease, from pipeline.Offset, limit consumer.Limit, p pulled,
+) (b consumer.Batch, more bool, err error) {
 	var (
 		count  = min(record.Count(p.body), limit.Messages)
 		free   []pipeline.Message
