@@ -122,6 +122,10 @@ func (t *tracker) lose(q *tracked, err error) {
 		t.log.Info("the group's offset was set while a queue was given up; the next owner begins there", t.queueField(q.slot))
 
 		err = nil // as if the offset had been set just afterwards
+	case q.has(q.window.Checkpoint()):
+		t.log.Info("a queue went to its next owner before a last commit that would have said nothing new", t.queueField(q.slot))
+
+		err = nil // as if there had been none
 	default:
 		t.log.Warn("lost a queue", t.queueField(q.slot), zap.Error(err))
 	}
