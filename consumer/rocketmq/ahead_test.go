@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/consumer"
 	"github.com/millrace/millrace/consumer/rocketmq"
+	"github.com/millrace/millrace/consumer/rocketmq/remoting"
 	"github.com/millrace/millrace/consumer/rocketmq/rocketmqfake"
 	"github.com/millrace/millrace/pipeline"
 )
@@ -144,6 +145,55 @@ func TestLeavingEndsWhatIsAskedForAhead(t *testing.T) {
 
 		if _, err := r.Pull(w.Context(), l, 32, some()); !errors.Is(err, consumer.ErrLeft) {
 			w.Errorf("a pull after leaving: %v", err)
+		}
+	})
+}
+
+// A record in the middle of an answer cannot be read while the next answer lies ready: what is before it comes first, it is
+// met at its offset, and what is behind it comes when it is passed over.
+func TestDamagedRecordIsMetWhereAnAnswerLiesAhead(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+		const damaged = 20
+
+		for i := range pipeline.Offset(100) {
+			if i != damaged {
+				w.publish(strconv.Itoa(int(i)))
+
+				continue
+			}
+
+			_, err := w.client.Call(w.Context(), w.fake.Brokers[0].Addr, &remoting.Command{
+				Code: remoting.SendMessageV2, Body: []byte("said to be compressed"), Ext: map[string]string{
+					"a": "publishers", "b": topic, "c": "TBW102", "d": "4", "e": "0", "f": "1", "g": "1", "h": "0", "j": "0", "n": "b0",
+				},
+			})
+			if err != nil {
+				w.Fatal(err)
+			}
+		}
+
+		r := w.join(consumer.Subscription{})
+		l := r.owned(first())
+		next := r.pulls(l, 0, 32, damaged)
+
+		for range 2 { // it stays where it is
+			synctest.Wait()
+
+			_, err := r.Pull(w.Context(), l, next, some())
+			if told, ok := errors.AsType[*consumer.DamagedError](err); !ok || told.Offset != damaged || told.Queue != first() {
+				w.Fatalf("a pull at %d: %v", next, err)
+			}
+		}
+
+		for next++; next < 100; {
+			b, err := r.Pull(w.Context(), l, next, some())
+			if err != nil || len(b.Messages) == 0 || b.Messages[0].Origin.Offset != next {
+				w.Fatalf("a pull at %d: %+v, %v", next, b, err)
+			}
+
+			next = b.Next
 		}
 	})
 }

@@ -171,7 +171,8 @@ func (m *member) Pull(
 	return b, nil
 }
 
-// batch reads the messages of an answer, and reports whether there was no room for all. They share memory, as their bodies do.
+// batch reads the messages of an answer, and reports whether it has more: there was no room for all, or one is damaged, but not
+// the first. They share memory, as their bodies do.
 func (m *member) batch(
 	held *lease, from pipeline.Offset, limit consumer.Limit, p pulled,
 ) (b consumer.Batch, more bool, err error) {
@@ -214,7 +215,7 @@ func (m *member) batch(
 		return consumer.Batch{}, false, damaged(held.Queue, from, err)
 	}
 
-	if err != nil || more { // what has been read comes first
+	if more = more || err != nil; more { // what has been read comes first, and the next pull meets the damage
 		b.Next = next
 	}
 

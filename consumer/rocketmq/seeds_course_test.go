@@ -34,6 +34,8 @@ func (c *course) play() {
 		c.locked(func() { c.brokenf("I5: after a clean stop there is still %v", behind) })
 	}
 
+	<-time.After(time.Minute) // until no late answer can make a copy any more
+
 	kept := len(c.behind(nil)) == 0
 	c.balance(c.T, c.sent, c.copies(consumer.RetryTopic(group)), c.copies(consumer.DeadLetterTopic(group)), len(c.fake.Brokers))
 
