@@ -1,7 +1,10 @@
 package rocketmq_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -46,21 +49,23 @@ func (r *reader) pulls(l consumer.Lease, from pipeline.Offset, most, want int) p
 	return b.Next
 }
 
-func TestTheNextAnswerIsAskedForAhead(t *testing.T) {
+func TestTheNextAnswersAreAskedForAhead(t *testing.T) {
 	t.Parallel()
 
 	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
-		r, l := numbered(w, 200)
+		r, l := numbered(w, 300)
 		next := r.pulls(l, 0, 32, 32)
 
 		synctest.Wait()
 		w.fake.Fault(rocketmqfake.Faults{Broken: 1})
 
 		for range 3 { // what has come already is handed on in as many parts as there is room for
-			next = r.pulls(l, next, 10, 10)
-		}
+			for range 3 {
+				next = r.pulls(l, next, 10, 10)
+			}
 
-		next = r.pulls(l, next, 10, 2)
+			next = r.pulls(l, next, 10, 2)
+		}
 
 		if b, err := r.Pull(w.Context(), l, next, some()); err == nil {
 			w.Errorf("without a broker came %d messages more, from %d", len(b.Messages), next)
@@ -72,10 +77,77 @@ func TestTheNextAnswerIsAskedForAhead(t *testing.T) {
 		synctest.Wait()
 		r.pulls(l, 5, 32, 32) // elsewhere, as a seek does
 		r.pulls(l, 37, 4, 4)
-		r.pulls(l, 190, 32, 10)
-		w.publish("200")
-		r.pulls(l, 200, 32, 1)
+		r.pulls(l, 290, 32, 10)
+		w.publish("300")
+		r.pulls(l, 300, 32, 1)
 	})
+}
+
+// Where an answer begins is guessed from how many messages the last one brought. It is a wrong guess where the sizes of messages
+// differ, or where many are left out by a filter.
+func TestWrongGuessesSkipAndRepeatNothing(t *testing.T) {
+	t.Parallel()
+
+	const n = 1000
+
+	for _, largest := range []int{0, 20 << 10, 600 << 10} {
+		for _, filter := range []rocketmq.Filter{{}, {Tags: "wanted"}} {
+			t.Run(fmt.Sprintf("%d bytes, %+v", largest, filter), func(t *testing.T) {
+				t.Parallel()
+
+				seed := rand.Uint64()
+				t.Logf("seed %d", seed)
+
+				inBubble(t, rocketmqfake.Options{}, rocketmq.Options{Filters: map[string]rocketmq.Filter{topic: filter}}, func(w *world) {
+					rnd := rand.New(rand.NewPCG(seed, 0))
+					wanted := map[pipeline.Offset]int{}
+
+					for at := range pipeline.Offset(n) {
+						m := &pipeline.Message{Body: make([]byte, 1), Tag: "wanted"}
+
+						switch draw := rnd.IntN(20); {
+						case draw == 0 && largest > 0:
+							m.Body = make([]byte, 1+rnd.IntN(largest))
+						case draw < 7 && at > n/2: // all the same at first
+							m.Tag = "unwanted"
+						}
+
+						if err := w.Publish(w.Context(), topic, []*pipeline.Message{m}); err != nil {
+							w.Fatal(err)
+						}
+
+						if m.Tag == "wanted" || filter == (rocketmq.Filter{}) {
+							wanted[at] = len(m.Body)
+						}
+					}
+
+					r := w.join(consumer.Subscription{})
+					l := r.owned(first())
+
+					for next := pipeline.Offset(0); next < n; {
+						b, err := r.Pull(w.Context(), l, next, consumer.Limit{Messages: 1 + rnd.IntN(300), Bytes: 1 + rnd.Int64N(1<<20)})
+						if err != nil || b.Next <= next {
+							w.Fatalf("a pull at %d: next %d, %v", next, b.Next, err)
+						}
+
+						for _, m := range b.Messages {
+							if size, found := wanted[m.Origin.Offset]; !found || size != len(m.Body) || m.Origin.Offset < next {
+								w.Fatalf("a pull at %d brought %d: %t, %d and not %d bytes", next, m.Origin.Offset, found, len(m.Body), size)
+							}
+
+							delete(wanted, m.Origin.Offset)
+						}
+
+						next = b.Next
+					}
+
+					if len(wanted) > 0 {
+						w.Errorf("%d of %d are missing", len(wanted), n)
+					}
+				})
+			})
+		}
+	}
 }
 
 // A message of its own size is read whatever the room is, one at a time, and the others wait in the answer.
@@ -99,32 +171,66 @@ func TestAnAnswerIsReadInPartsByBytesToo(t *testing.T) {
 func TestResetIsMetAhead(t *testing.T) {
 	t.Parallel()
 
+	for _, target := range []pipeline.Offset{2, 128} { // the second is where an answer is asked for ahead
+		t.Run(strconv.Itoa(int(target)), func(t *testing.T) {
+			t.Parallel()
+
+			inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
+				r, l := numbered(w, 400)
+				next := r.pulls(l, 0, 32, 32)
+
+				if err := r.Commit(w.Context(), l, consumer.Checkpoint{Next: next}); err != nil {
+					w.Fatal(err)
+				}
+
+				synctest.Wait()
+				w.reset(strconv.Itoa(int(target)))
+				r.pulls(l, next, 32, 32) // it was there before
+
+				// Nobody pulls any more, and still the queue is given back.
+				before := l
+				r.next()
+
+				if l = r.owned(first()); l == before || !l.Reset {
+					w.Fatalf("the lease is %+v, and was %+v", l, before)
+				}
+
+				if _, err := r.Pull(w.Context(), before, 64, some()); !errors.Is(err, consumer.ErrNotOwner) {
+					w.Errorf("a pull of before: %v", err)
+				}
+
+				if stored := r.storedOffset(); stored != strconv.Itoa(int(target)) {
+					w.Errorf("stored is %s", stored)
+				}
+
+				r.pulls(l, target, 32, 32)
+			})
+		})
+	}
+}
+
+// A reset is heard although nobody waits any more for the answer that tells of it.
+func TestResetIsMetByWhatIsDropped(t *testing.T) {
+	t.Parallel()
+
 	inBubble(t, rocketmqfake.Options{}, rocketmq.Options{}, func(w *world) {
-		r, l := numbered(w, 100)
+		r, l := numbered(w, 400)
 		next := r.pulls(l, 0, 32, 32)
 
-		if err := r.Commit(w.Context(), l, consumer.Checkpoint{Next: next}); err != nil {
-			w.Fatal(err)
-		}
-
 		synctest.Wait()
+		w.fake.Fault(rocketmqfake.Faults{Late: time.Second})
 		w.reset("2")
-		r.pulls(l, next, 32, 32) // it was there before
+		r.pulls(l, next, 32, 32)
+		synctest.Wait() // another answer is on its way, and late
 
-		// Nobody pulls any more, and still the queue is given back.
-		before := l
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		_, _ = r.Pull(ctx, l, 300, some()) // elsewhere, as a seek does
+
 		r.next()
 
-		if l = r.owned(first()); l == before || !l.Reset {
-			w.Fatalf("the lease is %+v, and was %+v", l, before)
-		}
-
-		if _, err := r.Pull(w.Context(), before, 64, some()); !errors.Is(err, consumer.ErrNotOwner) {
-			w.Errorf("a pull of before: %v", err)
-		}
-
-		if stored := r.storedOffset(); stored != "2" {
-			w.Errorf("stored is %s", stored)
+		if l = r.owned(first()); !l.Reset {
+			w.Fatalf("the lease is %+v", l)
 		}
 
 		r.pulls(l, 2, 32, 32)

@@ -39,6 +39,7 @@ type pulled struct {
 	moved            bool
 	status           string
 	body             []byte
+	from             pipeline.Offset // what was asked for
 	next, first, end pipeline.Offset
 	suggested        int64
 }
@@ -134,23 +135,23 @@ func (m *member) Pull(
 	held.progress.pulls(from)
 
 	p, err := m.obtain(ctx, held, r, from, limit)
+	if err != nil || p.moved {
+		r.stop()
+	}
 
 	switch {
 	case err != nil:
-		r.stop()
-
 		return consumer.Batch{}, held.blame(ctx, err)
 	case held.over() != nil:
 		return consumer.Batch{}, held.over()
-	case p.moved && p.status == statusReset:
+	case p.reset():
 		return consumer.Batch{Next: from, End: max(from, p.end)}, nil // it has begun again there already
 	case p.moved:
 		return consumer.Batch{}, &consumer.OutOfRangeError{Queue: l.Queue, From: from, First: p.first, End: p.end}
 	}
 
-	if r.answers == nil && p.more(from) {
-		//nolint:contextcheck // it outlasts the pull
-		r.answers, r.cancel = m.readAhead(held, p.next, max(limit.Messages, aheadMessages))
+	if r.ahead == nil && p.more() {
+		m.readAhead(held, r, p, limit.Messages) //nolint:contextcheck // it outlasts the pull
 	}
 
 	b, more, err := m.batch(held, from, limit, p)
@@ -248,7 +249,7 @@ func (m *member) peek(ctx context.Context, held *lease, at pipeline.Offset) (*or
 		return nil, err
 	}
 
-	if p.moved && p.status == statusReset {
+	if p.reset() {
 		return nil, m.followReset(ctx, held, p.next)
 	}
 

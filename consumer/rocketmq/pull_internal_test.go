@@ -70,3 +70,27 @@ func BenchmarkBatch(b *testing.B) {
 		})
 	}
 }
+
+// Where guesses go wrong again and again, ever fewer are made, and where most are right, many.
+func TestWrongGuessesAreFew(t *testing.T) {
+	t.Parallel()
+
+	r := &reading{}
+
+	for _, c := range []struct{ taken, careful int }{{0, 8}, {1, 16}, {63, 32}, {64, 8}, {2, 16}} {
+		r.ahead = &ahead{taken: c.taken}
+		r.guessedWrong()
+
+		if r.careful != c.careful {
+			t.Errorf("after %d answers and a wrong guess %d are asked for one by one, want %d", c.taken, r.careful, c.careful)
+		}
+	}
+
+	for range 20 {
+		r.guessedWrong()
+	}
+
+	if r.careful != maxCareful {
+		t.Errorf("at the most %d are asked for one by one, want %d", r.careful, maxCareful)
+	}
+}
