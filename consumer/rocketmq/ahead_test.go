@@ -185,7 +185,12 @@ func TestResetIsMetAhead(t *testing.T) {
 
 				synctest.Wait()
 				w.reset(strconv.Itoa(int(target)))
-				r.pulls(l, next, 32, 32) // it was there before
+
+				// It was there before, and what is asked for in its place may meet the reset at once.
+				b, err := r.Pull(w.Context(), l, next, some())
+				if !errors.Is(err, consumer.ErrNotOwner) && (err != nil || len(b.Messages) != 32) {
+					w.Fatalf("a pull at %d: %d messages, %v", next, len(b.Messages), err)
+				}
 
 				// Nobody pulls any more, and still the queue is given back.
 				before := l
